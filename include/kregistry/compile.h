@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KREGISTRY_COMPILE_H
+#define KREGISTRY_COMPILE_H
+
+#include <stdbool.h>
+
+#include <kregistry/module.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* kr_nvrtc: an opened NVRTC. Needs no driver and no device. Thread-safe. */
+typedef struct kr_nvrtc kr_nvrtc;
+
+/* path NULL: look where NVRTC lives (already loaded, KREGISTRY_NVRTC, CUDA_HOME/CUDA_PATH, Python
+ * wheels, toolkits, system folders; majors 13, 12, 11); else that file or folder alone. The builtins
+ * library beside it is opened too. KR_NOT_ON_THIS_MACHINE lists the places tried. */
+KR_API kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
+KR_API void kr_nvrtc_close(kr_nvrtc **nvrtc); /* frees the handle; the library stays loaded */
+
+typedef struct kr_nvrtc_info {
+    const char *path;
+    int major, minor;
+    const int *archs; /* supported: 75, 80, ... ascending */
+    size_t n_archs;
+} kr_nvrtc_info;
+
+KR_API kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc);
+
+typedef struct kr_compile_options {
+    size_t struct_size;
+    kr_image_kind kind;            /* KR_IMAGE_PTX, _CUBIN, _LTOIR, or _FATBIN: cubin and PTX of one compile */
+    const char *const *options;    /* further NVRTC options, one element each */
+    size_t n_options;
+    const char *const *name_expressions; /* C++ names to be given their lowered names */
+    size_t n_name_expressions;
+    const char *const *header_names;     /* headers given as text */
+    const char *const *header_texts;
+    size_t n_headers;
+} kr_compile_options;
+
+/* The result of a compile: one allocation, freed with kr_compiled_destroy. */
+typedef struct kr_compiled {
+    kr_image_kind kind;
+    kr_cc arch;
+    const void *image;
+    size_t image_bytes;
+    const char *ptx;                  /* kind FATBIN: the PTX half, NUL-terminated; else NULL, or the image */
+    size_t n_entries;
+    const char *const *entries;       /* kernel names as the image has them */
+    const char *const *lowered_names; /* n_name_expressions of them */
+    const char *log;                  /* whole; "" when the compiler said nothing */
+} kr_compiled;
+
+/* Compiles `source` (NUL-terminated; `name` is its file name in messages) for `arch`.
+ * KR_COMPILE_FAILED: err->log holds the log with numbered source lines round each error.
+ * KR_NOT_ON_THIS_MACHINE: this NVRTC does not know the arch (the ones it knows are named).
+ * KR_INVALID_ARGUMENT: an option NVRTC refuses (all options, the version and the path are named). */
+KR_API kr_status kr_compile(kr_nvrtc *nvrtc, const char *name, const char *source, kr_cc arch,
+                            const kr_compile_options *options, kr_compiled **ret_compiled, kr_error *err);
+KR_API void kr_compiled_destroy(kr_compiled **compiled);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KR_PTX_H
+#define KR_PTX_H
+
+/*
+ * PTX as data. One parse gives a kr_ptx_module: header, variables, functions, instructions. The reader of
+ * the library (entries, parameters, .version, .target), softcuda's VM, and later the printer and the
+ * releveller all work on it. Everything a module points to lives in its arena.
+ *
+ * Messages are in the form of the driver's assembler, because the JIT log is what users see:
+ *     ptxas application ptx input, line 4; error   : Unknown modifier '.instr'
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/base.h"
+
+typedef enum ptx_type {
+    PTX_NONE,
+    PTX_B8, PTX_B16, PTX_B32, PTX_B64, PTX_B128,
+    PTX_U8, PTX_U16, PTX_U32, PTX_U64,
+    PTX_S8, PTX_S16, PTX_S32, PTX_S64,
+    PTX_F16, PTX_F16X2, PTX_BF16, PTX_BF16X2, PTX_TF32, PTX_F32, PTX_F64,
+    PTX_E4M3, PTX_E5M2, PTX_E4M3X2, PTX_E5M2X2,
+    PTX_U16X2, PTX_S16X2, /* add/min/max on packed halves, sm_90 */
+    PTX_PRED,
+    PTX_TYPE_COUNT
+} ptx_type;
+
+size_t kr__ptx_type_bytes(ptx_type type); /* 0 for PTX_NONE and PTX_PRED */
+const char *kr__ptx_type_name(ptx_type type); /* "f32" */
+
+typedef enum ptx_space {
+    PTX_SPACE_GENERIC, /* no state space was written */
+    PTX_SPACE_REG, PTX_SPACE_CONST, PTX_SPACE_GLOBAL, PTX_SPACE_LOCAL, PTX_SPACE_PARAM, PTX_SPACE_SHARED
+} ptx_space;
+
+typedef enum ptx_round {
+    PTX_ROUND_NONE,
+    PTX_RN, PTX_RZ, PTX_RM, PTX_RP, PTX_RNA,  /* to a floating-point result */
+    PTX_RNI, PTX_RZI, PTX_RMI, PTX_RPI        /* to an integer */
+} ptx_round;
+
+typedef enum ptx_compare { /* setp, set, slct */
+    PTX_CMP_NONE,
+    PTX_EQ, PTX_NE, PTX_LT, PTX_LE, PTX_GT, PTX_GE,
+    PTX_CMP_LO, PTX_CMP_LS, PTX_CMP_HI, PTX_CMP_HS, /* unsigned spellings */
+    PTX_EQU, PTX_NEU, PTX_LTU, PTX_LEU, PTX_GTU, PTX_GEU, PTX_NUM, PTX_NAN
+} ptx_compare;
+
+typedef enum ptx_bool { PTX_BOOL_NONE, PTX_AND, PTX_OR, PTX_XOR, PTX_POPC } ptx_bool; /* setp.CMP.BOOL, bar.red */
+
+typedef enum ptx_order { PTX_ORDER_NONE, PTX_WEAK, PTX_VOLATILE, PTX_RELAXED, PTX_ACQUIRE, PTX_RELEASE,
+                         PTX_ACQ_REL, PTX_SC, PTX_MMIO } ptx_order;
+typedef enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS } ptx_scope;
+
+/* The opcode proper ("add", "setp", "cp.async"); one row in opcodes.def, one enumerator PTX_OP_<NAME>. */
+typedef enum ptx_op {
+#define PTX_OPCODE(id, ...) PTX_OP_##id,
+#include "ptx/front/opcodes.def"
+#undef PTX_OPCODE
+    PTX_OP_COUNT
+} ptx_op;
+
+/* Modifiers without a field of their own: bits of ptx_instr.flags. Names as in PTX. */
+typedef enum ptx_flag {
+    PTX_FTZ = 1u << 0,
+    PTX_SAT = 1u << 1,
+    PTX_SATFINITE = 1u << 2,
+    PTX_APPROX = 1u << 3,
+    PTX_FULL = 1u << 4,
+    PTX_HI = 1u << 5,       /* mul, mad */
+    PTX_LO = 1u << 6,  /* .lo of mul, mad */
+    PTX_WIDE = 1u << 7,
+    PTX_CC = 1u << 8,       /* writes the carry */
+    PTX_UNI = 1u << 9,
+    PTX_SYNC = 1u << 10,
+    PTX_ALIGNED = 1u << 11,
+    PTX_NC = 1u << 12,
+    PTX_NOINC = 1u << 13,
+    PTX_NAN_FLAG = 1u << 14,   /* min.NaN */
+    PTX_XORSIGN_ABS = 1u << 15,
+    PTX_RELU = 1u << 16,
+    PTX_CLAMP = 1u << 17,
+    PTX_WRAP = 1u << 18,
+    PTX_SHIFTAMT = 1u << 19,
+    PTX_TRANS = 1u << 20,
+    PTX_TO = 1u << 21,         /* cvta.to */
+    PTX_ARRIVE = 1u << 22,     /* bar.arrive */
+    PTX_RED = 1u << 23,        /* bar.red */
+    PTX_WARP = 1u << 24,       /* bar.warp.sync */
+    PTX_LEFT = 1u << 25, PTX_RIGHT = 1u << 26, /* shf.l, shf.r */
+    PTX_ALL = 1u << 27, PTX_ANY = 1u << 28, PTX_UNI_MODE = 1u << 29, PTX_BALLOT = 1u << 30 /* vote, match */
+} ptx_flag;
+
+typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.async */
+    PTX_SUB_NONE,
+    PTX_SUB_ADD, PTX_SUB_MIN, PTX_SUB_MAX, PTX_SUB_INC, PTX_SUB_DEC, PTX_SUB_AND, PTX_SUB_OR, PTX_SUB_XOR,
+    PTX_SUB_EXCH, PTX_SUB_CAS,
+    PTX_SUB_UP, PTX_SUB_DOWN, PTX_SUB_BFLY, PTX_SUB_IDX,
+    PTX_SUB_F4E, PTX_SUB_B4E, PTX_SUB_RC8, PTX_SUB_ECL, PTX_SUB_ECR, PTX_SUB_RC16,
+    PTX_SUB_CA, PTX_SUB_CG
+} ptx_sub;
+
+/* Special registers. X(enumerator, spelling, type): type as ld would give it. */
+#define PTX_SPECIAL_LIST(X)                                                                        \
+    X(PTX_TID_X, "%tid.x", PTX_U32) X(PTX_TID_Y, "%tid.y", PTX_U32) X(PTX_TID_Z, "%tid.z", PTX_U32) \
+    X(PTX_NTID_X, "%ntid.x", PTX_U32) X(PTX_NTID_Y, "%ntid.y", PTX_U32) X(PTX_NTID_Z, "%ntid.z", PTX_U32) \
+    X(PTX_CTAID_X, "%ctaid.x", PTX_U32) X(PTX_CTAID_Y, "%ctaid.y", PTX_U32) X(PTX_CTAID_Z, "%ctaid.z", PTX_U32) \
+    X(PTX_NCTAID_X, "%nctaid.x", PTX_U32) X(PTX_NCTAID_Y, "%nctaid.y", PTX_U32) X(PTX_NCTAID_Z, "%nctaid.z", PTX_U32) \
+    X(PTX_LANEID, "%laneid", PTX_U32) X(PTX_WARPID, "%warpid", PTX_U32) X(PTX_NWARPID, "%nwarpid", PTX_U32) \
+    X(PTX_SMID, "%smid", PTX_U32) X(PTX_NSMID, "%nsmid", PTX_U32) X(PTX_GRIDID, "%gridid", PTX_U64) \
+    X(PTX_LANEMASK_EQ, "%lanemask_eq", PTX_U32) X(PTX_LANEMASK_LE, "%lanemask_le", PTX_U32) \
+    X(PTX_LANEMASK_LT, "%lanemask_lt", PTX_U32) X(PTX_LANEMASK_GE, "%lanemask_ge", PTX_U32) \
+    X(PTX_LANEMASK_GT, "%lanemask_gt", PTX_U32) \
+    X(PTX_CLOCK, "%clock", PTX_U32) X(PTX_CLOCK_HI, "%clock_hi", PTX_U32) X(PTX_CLOCK64, "%clock64", PTX_U64) \
+    X(PTX_GLOBALTIMER, "%globaltimer", PTX_U64) X(PTX_GLOBALTIMER_LO, "%globaltimer_lo", PTX_U32) \
+    X(PTX_GLOBALTIMER_HI, "%globaltimer_hi", PTX_U32) \
+    X(PTX_DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32) X(PTX_TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32) \
+    X(PTX_ENVREG1, "%envreg1", PTX_B32) X(PTX_ENVREG2, "%envreg2", PTX_B32) \
+    X(PTX_CLUSTERID_X, "%clusterid.x", PTX_U32) X(PTX_NCLUSTERID_X, "%nclusterid.x", PTX_U32) \
+    X(PTX_CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32) X(PTX_CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32) \
+    X(PTX_CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32) X(PTX_CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32) \
+    X(PTX_WARP_SZ, "WARP_SZ", PTX_U32)
+
+typedef enum ptx_special {
+#define PTX_SPECIAL_ENUM(name, text, type) name,
+    PTX_SPECIAL_LIST(PTX_SPECIAL_ENUM)
+#undef PTX_SPECIAL_ENUM
+    PTX_SPECIAL_COUNT
+} ptx_special;
+
+typedef struct ptx_variable ptx_variable;
+typedef struct ptx_function ptx_function;
+
+/* A pointer-sized word of a variable's initial bytes that holds an address. */
+typedef struct ptx_relocation {
+    size_t offset;                /* in the variable */
+    const ptx_variable *variable; /* or, for a function's address, NULL and: */
+    const ptx_function *function;
+    int64_t addend;
+    bool generic; /* generic(sym): the address as a generic one */
+    struct ptx_relocation *next;
+} ptx_relocation;
+
+typedef enum ptx_linkage { PTX_LINK_NONE, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WEAK, PTX_LINK_COMMON } ptx_linkage;
+
+/* A variable or parameter: module scope, function scope, or a formal parameter. */
+struct ptx_variable {
+    const char *name;
+    ptx_space space;
+    ptx_linkage linkage;
+    ptx_type type; /* of an element */
+    unsigned alignment; /* bytes; the type's own where none was written */
+    size_t bytes;       /* whole; 0: unsized (`.extern .shared .b8 s[];`) */
+    bool is_array;
+    const uint8_t *initial; /* `bytes` of them, or NULL: zero */
+    ptx_relocation *relocations;
+    size_t offset; /* of a parameter: in the parameter block (kernel parameters: as the driver packs them) */
+    unsigned line;
+    unsigned index; /* among its list */
+    ptx_variable *next;
+};
+
+/* A virtual register. `.reg .f32 %f<100>;` makes 100 of them; only those mentioned get one. */
+typedef struct ptx_register {
+    const char *name;
+    ptx_type type;
+    unsigned index; /* in ptx_function.registers */
+} ptx_register;
+
+typedef struct ptx_label {
+    const char *name;
+    uint32_t target; /* index of the instruction it stands before; n_instrs at the end */
+    unsigned line;
+} ptx_label;
+
+typedef enum ptx_operand_kind {
+    PTX_OPERAND_NONE,
+    PTX_OPERAND_REGISTER,  /* reg; negated: !%p */
+    PTX_OPERAND_IMMEDIATE, /* bits: an integer sign-extended to 64 bits, or a float's bits (is_float) */
+    PTX_OPERAND_SPECIAL,   /* special */
+    PTX_OPERAND_ADDRESS,   /* [reg + offset] or [variable + offset] or [offset]: memory */
+    PTX_OPERAND_SYMBOL,    /* variable + offset, or function: an address as a value (mov, cvta) */
+    PTX_OPERAND_VECTOR,    /* elements[0..n_elements): {a,b}, or the pair of setp p|q */
+    PTX_OPERAND_LABEL,     /* label: bra */
+    PTX_OPERAND_SINK       /* _ */
+} ptx_operand_kind;
+
+typedef struct ptx_operand {
+    ptx_operand_kind kind;
+    bool negated;    /* !%p */
+    bool is_float;   /* the immediate was written as a float: 0f, 0d or decimal with a point; bits is a double's
+                        unless float_bytes is 4 */
+    uint8_t float_bytes; /* 4: 0fXXXXXXXX; 8: 0dX..., or a decimal */
+    uint16_t n_elements;
+    int64_t bits;
+    int64_t offset;
+    const ptx_register *reg;
+    const ptx_variable *variable;
+    const ptx_function *function;
+    const struct ptx_operand *elements;
+    uint32_t label; /* index into ptx_function.labels */
+    ptx_special special;
+} ptx_operand;
+
+enum { PTX_MAX_OPERANDS = 6 };
+
+typedef struct ptx_instr {
+    ptx_op op;
+    uint32_t flags; /* ptx_flag */
+    ptx_type type;  /* the first type modifier: the operation's (cvt: the destination's; ld/st: the access's) */
+    ptx_type type2; /* the second: cvt's and set's source, mul/mad/shfl none */
+    ptx_type type3, type4; /* mma's a/b/c */
+    ptx_round round;
+    ptx_compare compare;
+    ptx_bool boolean;
+    ptx_space space;
+    ptx_order order;
+    ptx_scope scope;
+    ptx_sub sub;
+    uint8_t vector;        /* 1, 2, 4, 8: ld/st .v2 ... */
+    uint8_t shape[3];      /* mma m, n, k; ldmatrix: 8, 8, and count in shape[2] */
+    uint8_t layout;        /* bits: 0 a is col, 1 b is col */
+    const ptx_register *guard; /* @%p */
+    bool guard_negated;
+    uint8_t n_operands;
+    ptx_operand operands[PTX_MAX_OPERANDS]; /* destinations first, as written */
+    /* call */
+    const ptx_function *callee;       /* direct; NULL: indirect through operands[0], prototype below */
+    const ptx_function *prototype;
+    const ptx_operand *returns, *arguments;
+    uint8_t n_returns, n_arguments;
+    const uint32_t *targets; /* brx.idx: label indices */
+    uint32_t n_targets;
+    unsigned line;     /* in the PTX text */
+    unsigned loc_file; /* .loc: 0 where there is none */
+    unsigned loc_line;
+} ptx_instr;
+
+struct ptx_function {
+    const char *name;
+    bool is_entry;
+    bool has_body;
+    bool noreturn;
+    ptx_linkage linkage;
+    size_t n_params, n_returns;
+    ptx_variable **params;  /* entry: offsets set, block size below */
+    ptx_variable **returns;
+    size_t param_bytes;
+    ptx_variable *variables; /* .shared, .local, .param, .const of the body, all scopes */
+    size_t n_registers;
+    ptx_register **registers;
+    size_t n_labels;
+    ptx_label *labels;
+    size_t n_instrs;
+    ptx_instr *instrs;
+    unsigned maxntid[3], reqntid[3]; /* 0: not given */
+    unsigned minnctapersm, maxnreg;
+    unsigned reqnctapercluster[3];
+    unsigned line;
+    ptx_function *next;
+};
+
+typedef struct ptx_file {
+    unsigned index;
+    const char *name;
+    struct ptx_file *next;
+} ptx_file;
+
+typedef struct ptx_module {
+    kr__arena arena;
+    int isa;             /* .version 7.8 is 78; 9.0 is 90 */
+    char target[24];     /* "sm_90a" */
+    int sm;              /* 90 */
+    char suffix;         /* 0, 'a', 'f' */
+    int address_bits;    /* 64 */
+    bool debug;
+    ptx_variable *variables; /* module scope, in order */
+    ptx_function *functions; /* in order; declarations without body included, merged with their definition */
+    ptx_file *files;
+    size_t n_entries;
+} ptx_module;
+
+/* What went wrong, for a JIT log. */
+typedef enum ptx_problem_kind {
+    PTX_PROBLEM_NONE,
+    PTX_PROBLEM_NOT_PTX,      /* does not begin as PTX: CUDA_ERROR_INVALID_IMAGE */
+    PTX_PROBLEM_SYNTAX,       /* CUDA_ERROR_INVALID_PTX: syntax, types, undeclared names */
+    PTX_PROBLEM_VERSION,      /* .version newer than max_isa: CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+    PTX_PROBLEM_TARGET,       /* .target unknown, or too new for .version: CUDA_ERROR_INVALID_PTX */
+    PTX_PROBLEM_UNSUPPORTED,  /* legal PTX this project does not do yet: named, never skipped */
+    PTX_PROBLEM_MEMORY
+} ptx_problem_kind;
+
+typedef struct ptx_problem {
+    ptx_problem_kind kind;
+    unsigned line;
+    kr__text log; /* one line an error, in the assembler's form; the caller frees it */
+    unsigned n_errors;
+} ptx_problem;
+
+typedef struct ptx_options {
+    int max_isa;   /* the newest .version to accept; 0: PTX_NEWEST_ISA */
+} ptx_options;
+
+enum { PTX_NEWEST_ISA = 90 };
+
+/* Parses and verifies. `bytes` may or may not include a final NUL. On false *problem says why (its log
+ * must be freed either way) and *ret_module is untouched. Never aborts, whatever the bytes are. */
+bool kr__ptx_parse(const char *text, size_t bytes, const ptx_options *options, ptx_module **ret_module,
+                   ptx_problem *problem);
+void kr__ptx_module_free(ptx_module **module);
+
+/* Does it begin as PTX text does (white space and comments, then .version)? */
+bool kr__ptx_looks_like(const char *text, size_t bytes);
+
+const ptx_function *kr__ptx_find_function(const ptx_module *module, const char *name);
+
+/* The instruction as PTX text ("fma.rn.f32 %f4, %f1, %f2, %f3;"), for messages and traces. */
+void kr__ptx_print_instr(const ptx_function *function, const ptx_instr *instr, kr__text *to);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KR_BASE_H
+#define KR_BASE_H
+
+/* The floor of the house: errors, memory, text, files. Knows nothing of CUDA. */
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kregistry/error.h>
+
+#define KR_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define KR_PRINTF(at, first) __attribute__((format(printf, at, first)))
+
+/* ---- errors (error.c) ---- */
+
+/* Fills *err (if wanted) and returns `status`: `return KR_FAIL(err, KR_NOT_FOUND, "no op \"%s\"", name);` */
+#define KR_FAIL(err, status, ...) kr__fail((err), (status), __FILE__, __LINE__, __VA_ARGS__)
+kr_status kr__fail(kr_error *err, kr_status status, const char *file, int line, const char *format, ...)
+    KR_PRINTF(5, 6);
+
+/* The same with errno's number, name and text: "cannot open X: No such file or directory". */
+#define KR_FAIL_ERRNO(err, status, number, ...)                                                    \
+    kr__fail_errno((err), (status), (number), __FILE__, __LINE__, __VA_ARGS__)
+kr_status kr__fail_errno(kr_error *err, kr_status status, int number, const char *file, int line,
+                         const char *format, ...) KR_PRINTF(6, 7);
+
+/* Puts a foreign code beside an error already filled. `function` must be a static string. */
+void kr__error_code(kr_error *err, kr_api api, int code, const char *code_name, const char *function);
+
+/* The rest of an error already filled. All accept err NULL. */
+void kr__error_advice(kr_error *err, const char *format, ...) KR_PRINTF(2, 3);
+void kr__error_log(kr_error *err, const char *log);
+void kr__error_op(kr_error *err, const char *op);
+void kr__error_image(kr_error *err, const char *image);
+void kr__error_device(kr_error *err, int ordinal);
+
+/* Adds "while ..." to the chain and returns err->status, so that a caller can
+ * `return kr__while(err, status, "preparing %s", op);` on its way out. */
+kr_status kr__while(kr_error *err, kr_status status, const char *format, ...) KR_PRINTF(3, 4);
+
+/* ---- memory (memory.c) ---- */
+
+/* calloc with an overflow check; NULL fills err (KR_OUT_OF_HOST_MEMORY, with the bytes). */
+void *kr__alloc(size_t n, size_t size, kr_error *err);
+
+/* An arena: many small allocations freed at once. Zero-initialised is empty. Not thread-safe. */
+typedef struct kr__arena_block kr__arena_block;
+typedef struct kr__arena {
+    kr__arena_block *last;
+} kr__arena;
+void *kr__arena_alloc(kr__arena *arena, size_t bytes); /* zeroed, 16-aligned; NULL when out of memory */
+char *kr__arena_text(kr__arena *arena, const char *text, size_t bytes); /* a NUL-terminated copy */
+void kr__arena_free(kr__arena *arena);
+
+/* ---- text (text.c) ---- */
+
+/* A growing string. Zero-initialised is empty. Running out of memory is remembered in `failed` and
+ * checked once, at the end. `data` is NUL-terminated or NULL. */
+typedef struct kr__text {
+    char *data;
+    size_t bytes;
+    size_t capacity;
+    bool failed;
+} kr__text;
+void kr__text_add(kr__text *text, const char *format, ...) KR_PRINTF(2, 3);
+void kr__text_add_bytes(kr__text *text, const char *bytes, size_t n);
+void kr__text_free(kr__text *text);
+
+/* snprintf that always terminates and cuts with "..." at the end when it does not fit. */
+void kr__format(char *to, size_t bytes, const char *format, ...) KR_PRINTF(3, 4);
+void kr__format_list(char *to, size_t bytes, const char *format, va_list args);
+
+/* Edit distance, for "did you mean". */
+size_t kr__distance(const char *a, const char *b);
+
+/* Does `name` match the shell pattern (*, ?, [...]) whole? */
+bool kr__glob(const char *pattern, const char *name);
+
+/* ---- files (file.c) ---- */
+
+/* Reads a whole file; *ret_data is malloc'ed and has one further NUL byte. */
+kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err);
+/* Writes path by a temporary file in the same folder and rename: path is whole, or untouched. */
+kr_status kr__file_write(const char *path, const void *data, size_t bytes, kr_error *err);
+bool kr__file_exists(const char *path);
+
+#endif

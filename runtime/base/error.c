@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/base/base.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *kr_status_name(kr_status status)
+{
+    switch (status) {
+#define KR_NAME_CASE(name, number, text)                                                           \
+    case KR_##name:                                                                                \
+        return "KR_" #name;
+        KR_STATUS_LIST(KR_NAME_CASE)
+#undef KR_NAME_CASE
+    }
+    return "KR_?";
+}
+
+const char *kr_status_text(kr_status status)
+{
+    switch (status) {
+#define KR_TEXT_CASE(name, number, text)                                                           \
+    case KR_##name:                                                                                \
+        return text;
+        KR_STATUS_LIST(KR_TEXT_CASE)
+#undef KR_TEXT_CASE
+    }
+    return "unknown status";
+}
+
+static void begin(kr_error *err, kr_status status, const char *file, int line)
+{
+    memset(err, 0, offsetof(kr_error, message));
+    err->message[0] = err->advice[0] = err->chain[0] = err->log[0] = '\0';
+    err->status = status;
+    err->file = file;
+    err->line = line;
+    err->device = -1;
+}
+
+kr_status kr__fail(kr_error *err, kr_status status, const char *file, int line, const char *format, ...)
+{
+    if (!err)
+        return status;
+    /* The message may quote the error it replaces, so it is made before that is cleared. */
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    kr__format_list(message, sizeof message, format, args);
+    va_end(args);
+    begin(err, status, file, line);
+    memcpy(err->message, message, sizeof message);
+    return status;
+}
+
+kr_status kr__fail_errno(kr_error *err, kr_status status, int number, const char *file, int line,
+                         const char *format, ...)
+{
+    if (!err)
+        return status;
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    kr__format_list(message, sizeof message, format, args);
+    va_end(args);
+    begin(err, status, file, line);
+    kr__format(err->message, sizeof err->message, "%s: %s", message, strerrordesc_np(number));
+    err->api = KR_API_ERRNO;
+    err->code = number;
+    const char *name = strerrorname_np(number);
+    kr__format(err->code_name, sizeof err->code_name, "%s", name ? name : "");
+    return status;
+}
+
+void kr__error_code(kr_error *err, kr_api api, int code, const char *code_name, const char *function)
+{
+    if (!err)
+        return;
+    err->api = api;
+    err->code = code;
+    err->function = function;
+    kr__format(err->code_name, sizeof err->code_name, "%s", code_name ? code_name : "");
+}
+
+void kr__error_advice(kr_error *err, const char *format, ...)
+{
+    if (!err)
+        return;
+    va_list args;
+    va_start(args, format);
+    kr__format_list(err->advice, sizeof err->advice, format, args);
+    va_end(args);
+}
+
+void kr__error_log(kr_error *err, const char *log)
+{
+    if (!err || !log)
+        return;
+    const size_t bytes = strlen(log), room = sizeof err->log - 1;
+    if (bytes <= room) {
+        memcpy(err->log, log, bytes + 1);
+        return;
+    }
+    /* Compilers say what is wrong first and how many errors there were last. */
+    const size_t tail = room / 4, note = 64, head = room - tail - note;
+    memcpy(err->log, log, head);
+    int n = snprintf(err->log + head, note, "\n... %zu bytes left out ...\n", bytes - head - tail);
+    memcpy(err->log + head + n, log + bytes - tail, tail + 1);
+}
+
+void kr__error_op(kr_error *err, const char *op)
+{
+    if (err && op)
+        kr__format(err->op, sizeof err->op, "%s", op);
+}
+
+void kr__error_image(kr_error *err, const char *image)
+{
+    if (err && image)
+        kr__format(err->image, sizeof err->image, "%s", image);
+}
+
+void kr__error_device(kr_error *err, int ordinal)
+{
+    if (err)
+        err->device = ordinal;
+}
+
+kr_status kr__while(kr_error *err, kr_status status, const char *format, ...)
+{
+    if (!err)
+        return status;
+    size_t at = strlen(err->chain);
+    if (at + 16 < sizeof err->chain) {
+        at += (size_t)snprintf(err->chain + at, sizeof err->chain - at, "%swhile ", at ? "; " : "");
+        va_list args;
+        va_start(args, format);
+        kr__format_list(err->chain + at, sizeof err->chain - at, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+int kr_error_print(const kr_error *err, FILE *to)
+{
+    fprintf(to, "error: ");
+    if (err->op[0])
+        fprintf(to, "%s: ", err->op);
+    if (err->device >= 0)
+        fprintf(to, "device %d: ", err->device);
+    if (err->image[0])
+        fprintf(to, "%s: ", err->image);
+    fprintf(to, "%s\n", err->message[0] ? err->message : kr_status_text(err->status));
+    if (err->function)
+        fprintf(to, "  %s answered %s (%d)\n", err->function, err->code_name, err->code);
+    if (err->chain[0])
+        fprintf(to, "  %s\n", err->chain);
+    if (err->log[0])
+        fprintf(to, "%s%s", err->log, err->log[strlen(err->log) - 1] == '\n' ? "" : "\n");
+    if (err->advice[0])
+        fprintf(to, "  %s\n", err->advice);
+    return 1;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return KR_FAIL_ERRNO(err, errno == ENOENT ? KR_NOT_FOUND : KR_IO, errno, "cannot open %s", path);
+    kr__text text = {0};
+    char chunk[64 << 10];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            kr__text_add_bytes(&text, chunk, (size_t)n);
+    const int number = errno;
+    close(fd);
+    kr__text_add_bytes(&text, "", 0);
+    if (n < 0 || text.failed) {
+        kr__text_free(&text);
+        if (n < 0)
+            return KR_FAIL_ERRNO(err, KR_IO, number, "cannot read %s", path);
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "%s does not fit into host memory", path);
+    }
+    *ret_data = text.data;
+    *ret_bytes = text.bytes;
+    return KR_OK;
+}
+
+static int write_all(int fd, const char *data, size_t bytes)
+{
+    while (bytes) {
+        const ssize_t n = write(fd, data, bytes);
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n > 0) {
+            data += n;
+            bytes -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+kr_status kr__file_write(const char *path, const void *data, size_t bytes, kr_error *err)
+{
+    kr__text temporary = {0};
+    kr__text_add(&temporary, "%s.XXXXXX", path);
+    if (temporary.failed) {
+        kr__text_free(&temporary);
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to write %s", path);
+    }
+    const int fd = mkostemp(temporary.data, O_CLOEXEC);
+    int number = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        const mode_t mask = umask(0);
+        umask(mask);
+        fchmod(fd, 0666 & ~mask);
+        number = write_all(fd, data, bytes);
+        if (close(fd) && !number)
+            number = errno;
+        if (!number && rename(temporary.data, path))
+            number = errno;
+        if (number)
+            unlink(temporary.data);
+    }
+    kr__text_free(&temporary);
+    return number ? KR_FAIL_ERRNO(err, KR_IO, number, "cannot write %s", path) : KR_OK;
+}
+
+bool kr__file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}

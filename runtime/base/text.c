@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/base/base.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(kr__text *text, size_t more)
+{
+    if (text->failed || more > SIZE_MAX / 4 - text->bytes) {
+        text->failed = true;
+        return false;
+    }
+    const size_t need = text->bytes + more + 1;
+    if (need <= text->capacity)
+        return true;
+    size_t capacity = text->capacity ? text->capacity * 2 : 256;
+    while (capacity < need)
+        capacity *= 2;
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void kr__text_add_bytes(kr__text *text, const char *bytes, size_t n)
+{
+    if (!reserve(text, n))
+        return;
+    if (n)
+        memcpy(text->data + text->bytes, bytes, n);
+    text->bytes += n;
+    text->data[text->bytes] = '\0';
+}
+
+void kr__text_add(kr__text *text, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n >= 0 && reserve(text, (size_t)n)) {
+        vsnprintf(text->data + text->bytes, (size_t)n + 1, format, again);
+        text->bytes += (size_t)n;
+    } else {
+        text->failed = true;
+    }
+    va_end(again);
+}
+
+void kr__text_free(kr__text *text)
+{
+    free(text->data);
+    memset(text, 0, sizeof *text);
+}
+
+void kr__format_list(char *to, size_t bytes, const char *format, va_list args)
+{
+    const int n = vsnprintf(to, bytes, format, args);
+    if (n < 0)
+        to[0] = '\0';
+    else if ((size_t)n >= bytes && bytes > 4)
+        memcpy(to + bytes - 4, "...", 4);
+}
+
+void kr__format(char *to, size_t bytes, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    kr__format_list(to, bytes, format, args);
+    va_end(args);
+}
+
+size_t kr__distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    size_t row[LONGEST + 1];
+    const size_t na = strnlen(a, LONGEST), nb = strnlen(b, LONGEST);
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            const size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            const size_t step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = change < step ? change : step;
+        }
+    }
+    return row[nb];
+}
+
+bool kr__glob(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, 0) == 0;
+}
