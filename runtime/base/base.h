@@ -73,8 +73,12 @@ void kr__text_free(kr__text *text);
 void kr__format(char *to, size_t bytes, const char *format, ...) KR_PRINTF(3, 4);
 void kr__format_list(char *to, size_t bytes, const char *format, va_list args);
 
-/* Edit distance, for "did you mean". */
+/* Edit distance. */
 size_t kr__distance(const char *a, const char *b);
+
+/* For "did you mean": is `other` like `name` (at most a third of it differs), and more so than *best, which
+ * is SIZE_MAX at first? Then *best is its distance. */
+bool kr__nearer(const char *name, const char *other, size_t *best);
 
 /* Does `name` match the shell pattern (*, ?, [...]) whole? */
 bool kr__glob(const char *pattern, const char *name);

@@ -97,6 +97,15 @@ size_t kr__distance(const char *a, const char *b)
     return row[nb];
 }
 
+bool kr__nearer(const char *name, const char *other, size_t *best)
+{
+    const size_t distance = kr__distance(name, other), third = strlen(name) / 3;
+    if (distance >= *best || distance > (third > 1 ? third : 1))
+        return false;
+    *best = distance;
+    return true;
+}
+
 bool kr__glob(const char *pattern, const char *name)
 {
     return fnmatch(pattern, name, 0) == 0;

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <kregistry/module.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/internal.h"
+
+/* ---- why a driver refused an image ---- */
+
+static void explain_no_binary(kr_device *device, const kr__image_facts *facts, kr_error *err)
+{
+    const kr_cc cc = device->info.cc;
+    if (facts->kind == KR_IMAGE_CUBIN && kr_cc_cubin_runs_on(facts->target, cc))
+        kr__error_advice(
+            err,
+            "The target fits: the cubin may be for an 'a' or 'f' target, or of a toolkit newer than the "
+            "driver (CUDA %d.%d).",
+            device->driver->version / 1000, device->driver->version % 1000 / 10);
+    else
+        kr__error_advice(err, "Build it for sm_%d%d, or with PTX of at most compute_%d%d.", cc.major,
+                         cc.minor, cc.major, cc.minor);
+}
+
+static void explain_version(kr_device *device, const kr__image_facts *facts, kr_error *err)
+{
+    const int driver = device->driver->version, needed = kr__isa_driver(facts->isa);
+    if (needed)
+        kr__error_advice(
+            err,
+            "Update the driver to one for CUDA %d.%d (this one: %d.%d), or compile with a toolkit or "
+            "NVRTC that is not newer than the driver.",
+            needed / 1000, needed % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    else
+        kr__error_advice(err, "Update the driver, or compile to a cubin for sm_%d%d.", device->info.cc.major,
+                         device->info.cc.minor);
+}
+
+static kr_status fail_load(kr_device *device, const char *name, const kr__image_facts *facts, CUresult result,
+                           const char *function, const char *log, kr_error *err)
+{
+    const int isa = kr__driver_isa(device->driver->version);
+    char cc[KR_CC_TEXT_BYTES];
+    kr_cc_format(device->info.cc, cc);
+    const bool too_new = result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION && facts->isa;
+    const bool too_high = result == CUDA_ERROR_INVALID_PTX && facts->target.major &&
+                          !kr_cc_ptx_runs_on(facts->target, device->info.cc);
+    kr_status status = KR_NOT_ON_THIS_DEVICE;
+    if (too_high) {
+        KR_FAIL(err, status, "%s, which does not run on device %d (%s), %s", facts->text,
+                device->info.ordinal, device->info.name, cc);
+        kr__error_code(err, KR_API_CUDA, result, "CUDA_ERROR_INVALID_PTX", function);
+        kr__error_device(err, device->info.ordinal);
+    } else if (too_new) {
+        status = KR_DEVICE_FAIL(err, device, result, function, "%s; the driver takes PTX up to %d.%d",
+                                facts->text, isa / 10, isa % 10);
+    } else {
+        status = KR_DEVICE_FAIL(err, device, result, function, "%s; device %d (%s) is %s", facts->text,
+                                device->info.ordinal, device->info.name, cc);
+    }
+    if (status == KR_PROCESS_LOST)
+        return status;
+    kr__error_log(err, log);
+    kr__error_image(err, name);
+    switch ((int)result) {
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+        explain_no_binary(device, facts, err);
+        break;
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+        explain_version(device, facts, err);
+        break;
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+        kr__error_advice(
+            err, "Install the libnvidia-ptxjitcompiler.so.1 that belongs to the driver (in containers: "
+                 "NVIDIA_DRIVER_CAPABILITIES=compute,utility), or use a cubin.");
+        break;
+    case CUDA_ERROR_JIT_COMPILATION_DISABLED:
+        kr__error_advice(err, "Unset CUDA_DISABLE_PTX_JIT, or use a cubin for sm_%d%d.",
+                         device->info.cc.major, device->info.cc.minor);
+        break;
+    case CUDA_ERROR_INVALID_IMAGE:
+        kr__error_advice(err, "Build or copy the image again.");
+        break;
+    }
+    return status;
+}
+
+/* ---- loading ---- */
+
+static kr_status load(kr_module *module, const void *image, const kr__image_facts *facts, kr_error *err)
+{
+    enum { LOG_BYTES = 16 << 10 };
+    char *log = kr__alloc(1, LOG_BYTES + 1, err);
+    if (!log)
+        return KR_OUT_OF_HOST_MEMORY;
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)LOG_BYTES};
+    kr_device *device = module->device;
+    kr__scope scope;
+    kr_status status = kr__scope_begin(&scope, device, err);
+    if (status == KR_OK) {
+        kr__scope_relax(&scope);
+        const CUresult result =
+            device->driver->cuModuleLoadDataEx(&module->cumodule, image, KR_COUNT(options), options, values);
+        kr__scope_end(&scope);
+        if (result != CUDA_SUCCESS)
+            status = fail_load(device, module->name, facts, result, "cuModuleLoadDataEx", log, err);
+    }
+    free(log);
+    return status;
+}
+
+kr_status kr_module_load(kr_device *device, const void *image, size_t image_bytes, const char *name,
+                         kr_module **ret_module, kr_error *err)
+{
+    kr__image_facts facts;
+    kr_status status = kr__image_read(image, image_bytes, &facts, err);
+    if (status == KR_OK && facts.kind == KR_IMAGE_LTOIR)
+        status = KR_FAIL(err, KR_INVALID_ARGUMENT, "LTO-IR is not loaded but linked first");
+    if (status != KR_OK)
+        return kr__while(err, status, "loading %s", name ? name : "an image");
+    kr_module *module = kr__alloc(1, sizeof *module, err);
+    if (!module)
+        return KR_OUT_OF_HOST_MEMORY;
+    module->device = device;
+    kr__format(module->name, sizeof module->name, "%s", name ? name : "the image");
+    pthread_mutex_init(&module->lock, NULL);
+    /* The driver reads PTX up to a NUL, which the caller's need not have. */
+    char *ptx = facts.kind == KR_IMAGE_PTX ? kr__alloc(1, facts.ptx_bytes + 1, err) : NULL;
+    if (ptx)
+        memcpy(ptx, image, facts.ptx_bytes);
+    else if (facts.kind == KR_IMAGE_PTX)
+        status = KR_OUT_OF_HOST_MEMORY;
+    if (status == KR_OK)
+        status = load(module, ptx ? ptx : image, &facts, err);
+    free(ptx);
+    if (status == KR_OK)
+        *ret_module = module;
+    else
+        kr_module_destroy(&module);
+    return status;
+}
+
+void kr_module_destroy(kr_module **module)
+{
+    if (!module || !*module)
+        return;
+    kr_module *m = *module;
+    *module = NULL;
+    kr__scope scope;
+    if (m->cumodule && kr__scope_begin_destroy(&scope, m->device)) {
+        kr__scope_relax(&scope);
+        m->device->driver->cuModuleUnload(m->cumodule);
+        kr__scope_end(&scope);
+    }
+    for (kr_kernel *kernel = m->kernels, *next; kernel; kernel = next) {
+        next = kernel->next;
+        kr__kernel_free(kernel);
+    }
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+kr_status kr_module_kernel(kr_module *module, const char *name, kr_kernel **ret_kernel, kr_error *err)
+{
+    kr_status status = KR_OK;
+    pthread_mutex_lock(&module->lock);
+    kr_kernel *kernel = module->kernels;
+    while (kernel && strcmp(kernel->name, name) != 0)
+        kernel = kernel->next;
+    if (!kernel) {
+        kr__scope scope;
+        status = kr__scope_begin(&scope, module->device, err);
+        if (status == KR_OK) {
+            status = kr__kernel_create(module, name, &kernel, err);
+            kr__scope_end(&scope);
+        }
+        if (status == KR_OK) {
+            kernel->next = module->kernels;
+            module->kernels = kernel;
+        }
+    }
+    pthread_mutex_unlock(&module->lock);
+    if (status == KR_OK)
+        *ret_kernel = kernel;
+    return status;
+}
+
+kr_status kr_module_global(kr_module *module, const char *name, uint64_t *ret_cudeviceptr, size_t *ret_bytes,
+                           kr_error *err)
+{
+    CUdeviceptr pointer;
+    size_t bytes;
+    const kr_status status =
+        KR_CALL(err, module->device, cuModuleGetGlobal_v2, (&pointer, &bytes, module->cumodule, name),
+                "variable \"%.200s\" of %s", name, module->name);
+    if (status == KR_OK) {
+        *ret_cudeviceptr = pointer;
+        *ret_bytes = bytes;
+    }
+    return status;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/base.h"
+
+static kr_error err;
+
+START_TEST(statuses)
+{
+    ck_assert_str_eq(kr_status_name(KR_NOT_FOUND), "KR_NOT_FOUND");
+    ck_assert_str_eq(kr_status_name((kr_status)99), "KR_?");
+    ck_assert_str_eq(kr_status_text(KR_IO), "reading or writing failed");
+    ck_assert_str_eq(kr_status_text((kr_status)-1), "unknown status");
+}
+END_TEST
+
+START_TEST(failing_fills_the_error)
+{
+    memset(&err, 0xaa, sizeof err);
+    ck_assert_int_eq(KR_FAIL(&err, KR_CORRUPT, "%d of %s", 3, "x"), KR_CORRUPT);
+    ck_assert_int_eq(err.status, KR_CORRUPT);
+    ck_assert_str_eq(err.message, "3 of x");
+    ck_assert_int_eq(err.device, -1);
+    ck_assert_int_gt(err.line, 0);
+    ck_assert(!err.advice[0] && !err.chain[0] && !err.log[0] && !err.op[0] && !err.image[0] &&
+              !err.code_name[0]);
+    ck_assert(err.api == KR_API_NONE && err.code == 0 && !err.function);
+    ck_assert_int_eq(KR_FAIL(NULL, KR_IO, "nobody asked"), KR_IO);
+    KR_FAIL(&err, KR_IO, "again: %s", err.message); /* a message may quote the one it replaces */
+    ck_assert_str_eq(err.message, "again: 3 of x");
+}
+END_TEST
+
+START_TEST(long_messages_are_cut_visibly)
+{
+    char text[5000];
+    memset(text, 'm', sizeof text);
+    text[sizeof text - 1] = '\0';
+    KR_FAIL(&err, KR_IO, "%s", text);
+    ck_assert_uint_eq(strlen(err.message), sizeof err.message - 1);
+    ck_assert_str_eq(err.message + sizeof err.message - 4, "...");
+}
+END_TEST
+
+START_TEST(errno_has_its_name)
+{
+    KR_FAIL_ERRNO(&err, KR_IO, ENOSPC, "cannot write %s", "f");
+    ck_assert_str_eq(err.message, "cannot write f: No space left on device");
+    ck_assert_str_eq(err.code_name, "ENOSPC");
+    ck_assert(err.api == KR_API_ERRNO && err.code == ENOSPC);
+}
+END_TEST
+
+START_TEST(chains_grow_innermost_first)
+{
+    KR_FAIL(&err, KR_IO, "x");
+    ck_assert_int_eq(kr__while(&err, KR_IO, "reading %d", 1), KR_IO);
+    kr__while(&err, KR_IO, "preparing");
+    ck_assert_str_eq(err.chain, "while reading 1; while preparing");
+    for (int i = 0; i < 200; i++)
+        kr__while(&err, KR_IO, "filling up");
+    ck_assert_uint_lt(strlen(err.chain), sizeof err.chain);
+}
+END_TEST
+
+START_TEST(long_logs_keep_head_and_tail)
+{
+    static char log[40000];
+    memset(log, 'l', sizeof log - 1);
+    memcpy(log, "first", 5);
+    memcpy(log + sizeof log - 6, "last!", 5);
+    KR_FAIL(&err, KR_COMPILE_FAILED, "x");
+    kr__error_log(&err, log);
+    ck_assert_uint_lt(strlen(err.log), sizeof err.log);
+    ck_assert(strncmp(err.log, "first", 5) == 0);
+    ck_assert_str_eq(err.log + strlen(err.log) - 5, "last!");
+    ck_assert_ptr_nonnull(strstr(err.log, "bytes left out"));
+}
+END_TEST
+
+START_TEST(texts_grow)
+{
+    kr__text text = {0};
+    for (int i = 0; i < 1000; i++)
+        kr__text_add(&text, "%d,", i);
+    ck_assert(!text.failed);
+    ck_assert_uint_eq(text.bytes, 10 * 2 + 90 * 3 + 900 * 4);
+    ck_assert_uint_eq(strlen(text.data), text.bytes);
+    kr__text_free(&text);
+    ck_assert(!text.data && !text.bytes);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    static const struct {
+        const char *a, *b;
+        size_t distance;
+    } rows[] = {{"", "", 0},         {"", "abc", 3},        {"kitten", "sitting", 3},
+                {"flaw", "lawn", 2}, {"saxpy", "saxpi", 1}, {"a", "a", 0}};
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        ck_assert_uint_eq(kr__distance(rows[i].a, rows[i].b), rows[i].distance);
+        ck_assert_uint_eq(kr__distance(rows[i].b, rows[i].a), rows[i].distance);
+    }
+    char long_name[200];
+    memset(long_name, 'x', sizeof long_name);
+    long_name[sizeof long_name - 1] = '\0';
+    ck_assert_uint_eq(kr__distance(long_name, "x"), 62); /* only the first 63 count */
+}
+END_TEST
+
+/* A row is asked `name` of `others`, one after the other. */
+START_TEST(suggestions)
+{
+    static const struct {
+        const char *name, *others[4], *nearest;
+    } rows[] = {
+        {"saxpi", {"saxpy"}, "saxpy"},
+        {"lst", {"list", "last"}, "list"}, /* the first of equals */
+        {"reduce", {"redce", "reduce_", "reduce"}, "reduce"},
+        {"frob", {"run", "fill"}, NULL},
+        {"bogus", {"ops"}, NULL},
+        {"f23", {"f32"}, NULL},
+        {"matmul", {"matrix"}, NULL},
+        {"f33", {"f32", "f64"}, "f32"},
+        {"a", {"b"}, "b"},
+        {"matmull_tiled", {"matmul_tile"}, "matmul_tile"},
+        {"", {"list"}, NULL},
+    };
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        size_t best = SIZE_MAX;
+        const char *nearest = NULL;
+        for (size_t j = 0; j < 4 && rows[i].others[j]; j++)
+            if (kr__nearer(rows[i].name, rows[i].others[j], &best))
+                nearest = rows[i].others[j];
+        ck_assert_pstr_eq(nearest, rows[i].nearest);
+    }
+}
+END_TEST
+
+START_TEST(globs)
+{
+    ck_assert(kr__glob("*", "saxpy.f32") && kr__glob("saxpy.*", "saxpy.f32") &&
+              kr__glob("s?xpy.f[36]*", "saxpy.f32"));
+    ck_assert(!kr__glob("axpy", "saxpy") && !kr__glob("saxpy", "saxpy.f32"));
+}
+END_TEST
+
+START_TEST(allocations_that_overflow)
+{
+    /* A product that wraps must not become a small block. */
+    ck_assert_ptr_null(kr__alloc(SIZE_MAX / 2, 4, &err));
+    ck_assert_int_eq(err.status, KR_OUT_OF_HOST_MEMORY);
+    void *none = kr__alloc(0, 8, &err);
+    ck_assert_ptr_nonnull(none);
+    free(none);
+}
+END_TEST
+
+START_TEST(arenas)
+{
+    kr__arena arena = {0};
+    char *first = kr__arena_text(&arena, "hello, world", 5);
+    for (size_t i = 0; i < 500; i++) {
+        unsigned char *memory = kr__arena_alloc(&arena, i * 7);
+        size_t zeros = 0;
+        while (zeros < i * 7 && memory[zeros] == 0)
+            zeros++;
+        ck_assert_uint_eq(zeros, i * 7);
+        ck_assert_uint_eq((uintptr_t)memory % 16, 0);
+        memset(memory, 0xff, i * 7);
+    }
+    ck_assert_str_eq(first, "hello");
+    ck_assert_ptr_null(kr__arena_alloc(&arena, SIZE_MAX));
+    kr__arena_free(&arena);
+    kr__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(files)
+{
+    char folder[] = "/tmp/kr_base_XXXXXX", path[64], *data;
+    size_t bytes;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/f", folder);
+    ck_assert(!kr__file_exists(path));
+    ck_assert_int_eq(kr__file_read(path, &data, &bytes, &err), KR_NOT_FOUND);
+    ck_assert_str_eq(err.code_name, "ENOENT");
+    ck_assert_int_eq(kr__file_write(path, "a\0b", 3, &err), KR_OK);
+    ck_assert_int_eq(kr__file_write(path, "c\0\0de", 5, &err), KR_OK);
+    ck_assert_int_eq(kr__file_read(path, &data, &bytes, &err), KR_OK);
+    ck_assert_uint_eq(bytes, 5);
+    ck_assert_mem_eq(data, "c\0\0de", 6); /* and a NUL after it */
+    free(data);
+    struct stat s;
+    ck_assert_int_eq(stat(path, &s), 0);
+    const mode_t mask = umask(0);
+    umask(mask);
+    ck_assert_int_eq(s.st_mode & 0777, 0666 & ~mask);
+    ck_assert_int_eq(kr__file_read(folder, &data, &bytes, &err), KR_IO);
+    ck_assert_str_eq(err.code_name, "EISDIR");
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0); /* no temporary file is left */
+    ck_assert_int_eq(kr__file_write(path, "x", 1, &err), KR_IO);
+}
+END_TEST
+
+START_TEST(prints)
+{
+    KR_FAIL(&err, KR_LAUNCH_FAILED, "too big");
+    kr__error_code(&err, KR_API_CUDA, 701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "cuLaunchKernel");
+    kr__error_op(&err, "saxpy.f32");
+    kr__error_device(&err, 1);
+    kr__error_advice(&err, "Use %d threads.", 128);
+    kr__while(&err, KR_LAUNCH_FAILED, "running");
+    kr__error_log(&err, "a log");
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    ck_assert_int_eq(kr_error_print(&err, to), 1);
+    fclose(to);
+    ck_assert_str_eq(text, "error: saxpy.f32: device 1: too big\n"
+                           "  cuLaunchKernel answered CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)\n"
+                           "  while running\na log\n  Use 128 threads.\n");
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *tc = tcase_create("base");
+    tcase_add_test(tc, statuses);
+    tcase_add_test(tc, failing_fills_the_error);
+    tcase_add_test(tc, long_messages_are_cut_visibly);
+    tcase_add_test(tc, errno_has_its_name);
+    tcase_add_test(tc, chains_grow_innermost_first);
+    tcase_add_test(tc, long_logs_keep_head_and_tail);
+    tcase_add_test(tc, texts_grow);
+    tcase_add_test(tc, distances);
+    tcase_add_test(tc, suggestions);
+    tcase_add_test(tc, globs);
+    tcase_add_test(tc, allocations_that_overflow);
+    tcase_add_test(tc, arenas);
+    tcase_add_test(tc, files);
+    tcase_add_test(tc, prints);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
