@@ -26,6 +26,8 @@ typedef enum ptx_type {
     PTX_E4M3, PTX_E5M2, PTX_E4M3X2, PTX_E5M2X2,
     PTX_U16X2, PTX_S16X2, /* add/min/max on packed halves, sm_90 */
     PTX_PRED,
+    PTX_F32X2, /* sm_100 */
+    PTX_TEXREF, PTX_SAMPLERREF, PTX_SURFREF, /* opaque: of variables only */
     PTX_TYPE_COUNT
 } ptx_type;
 
@@ -34,7 +36,8 @@ const char *kr__ptx_type_name(ptx_type type); /* "f32" */
 
 typedef enum ptx_space {
     PTX_SPACE_GENERIC, /* no state space was written */
-    PTX_SPACE_REG, PTX_SPACE_CONST, PTX_SPACE_GLOBAL, PTX_SPACE_LOCAL, PTX_SPACE_PARAM, PTX_SPACE_SHARED
+    PTX_SPACE_REG, PTX_SPACE_CONST, PTX_SPACE_GLOBAL, PTX_SPACE_LOCAL, PTX_SPACE_PARAM, PTX_SPACE_SHARED,
+    PTX_SPACE_SHARED_CLUSTER /* .shared::cluster; .shared::cta is .shared */
 } ptx_space;
 
 typedef enum ptx_round {
@@ -101,7 +104,8 @@ typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.
     PTX_SUB_EXCH, PTX_SUB_CAS,
     PTX_SUB_UP, PTX_SUB_DOWN, PTX_SUB_BFLY, PTX_SUB_IDX,
     PTX_SUB_F4E, PTX_SUB_B4E, PTX_SUB_RC8, PTX_SUB_ECL, PTX_SUB_ECR, PTX_SUB_RC16,
-    PTX_SUB_CA, PTX_SUB_CG
+    PTX_SUB_CA, PTX_SUB_CG,
+    PTX_TEST_FINITE, PTX_TEST_INFINITE, PTX_TEST_NUMBER, PTX_TEST_NOTANUMBER, PTX_TEST_NORMAL, PTX_TEST_SUBNORMAL /* testp */
 } ptx_sub;
 
 /* Special registers. X(enumerator, spelling, type): type as ld would give it. */
@@ -123,6 +127,32 @@ typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.
     X(PTX_CLUSTERID_X, "%clusterid.x", PTX_U32) X(PTX_NCLUSTERID_X, "%nclusterid.x", PTX_U32) \
     X(PTX_CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32) X(PTX_CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32) \
     X(PTX_CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32) X(PTX_CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32) \
+    X(PTX_CLUSTERID_Y, "%clusterid.y", PTX_U32) X(PTX_CLUSTERID_Z, "%clusterid.z", PTX_U32) \
+    X(PTX_NCLUSTERID_Y, "%nclusterid.y", PTX_U32) X(PTX_NCLUSTERID_Z, "%nclusterid.z", PTX_U32) \
+    X(PTX_CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32) X(PTX_CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32) \
+    X(PTX_CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32) X(PTX_CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32) \
+    X(PTX_IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED) X(PTX_AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32) \
+    X(PTX_CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64) \
+    X(PTX_RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32) \
+    X(PTX_RESERVED_SMEM_OFFSET_END, "%reserved_smem_offset_end", PTX_B32) \
+    X(PTX_RESERVED_SMEM_OFFSET_CAP, "%reserved_smem_offset_cap", PTX_B32) \
+    X(PTX_RESERVED_SMEM_OFFSET_0, "%reserved_smem_offset_0", PTX_B32) \
+    X(PTX_RESERVED_SMEM_OFFSET_1, "%reserved_smem_offset_1", PTX_B32) \
+    X(PTX_ENVREG0, "%envreg0", PTX_B32) X(PTX_ENVREG3, "%envreg3", PTX_B32) \
+    X(PTX_ENVREG4, "%envreg4", PTX_B32) X(PTX_ENVREG5, "%envreg5", PTX_B32) \
+    X(PTX_ENVREG6, "%envreg6", PTX_B32) X(PTX_ENVREG7, "%envreg7", PTX_B32) \
+    X(PTX_ENVREG8, "%envreg8", PTX_B32) X(PTX_ENVREG9, "%envreg9", PTX_B32) \
+    X(PTX_ENVREG10, "%envreg10", PTX_B32) X(PTX_ENVREG11, "%envreg11", PTX_B32) \
+    X(PTX_ENVREG12, "%envreg12", PTX_B32) X(PTX_ENVREG13, "%envreg13", PTX_B32) \
+    X(PTX_ENVREG14, "%envreg14", PTX_B32) X(PTX_ENVREG15, "%envreg15", PTX_B32) \
+    X(PTX_ENVREG16, "%envreg16", PTX_B32) X(PTX_ENVREG17, "%envreg17", PTX_B32) \
+    X(PTX_ENVREG18, "%envreg18", PTX_B32) X(PTX_ENVREG19, "%envreg19", PTX_B32) \
+    X(PTX_ENVREG20, "%envreg20", PTX_B32) X(PTX_ENVREG21, "%envreg21", PTX_B32) \
+    X(PTX_ENVREG22, "%envreg22", PTX_B32) X(PTX_ENVREG23, "%envreg23", PTX_B32) \
+    X(PTX_ENVREG24, "%envreg24", PTX_B32) X(PTX_ENVREG25, "%envreg25", PTX_B32) \
+    X(PTX_ENVREG26, "%envreg26", PTX_B32) X(PTX_ENVREG27, "%envreg27", PTX_B32) \
+    X(PTX_ENVREG28, "%envreg28", PTX_B32) X(PTX_ENVREG29, "%envreg29", PTX_B32) \
+    X(PTX_ENVREG30, "%envreg30", PTX_B32) X(PTX_ENVREG31, "%envreg31", PTX_B32) \
     X(PTX_WARP_SZ, "WARP_SZ", PTX_U32)
 
 typedef enum ptx_special {
@@ -156,6 +186,7 @@ struct ptx_variable {
     unsigned alignment; /* bytes; the type's own where none was written */
     size_t bytes;       /* whole; 0: unsized (`.extern .shared .b8 s[];`) */
     bool is_array;
+    bool is_parameter; /* formal: in a function's params or returns */
     const uint8_t *initial; /* `bytes` of them, or NULL: zero */
     ptx_relocation *relocations;
     size_t offset; /* of a parameter: in the parameter block (kernel parameters: as the driver packs them) */
@@ -192,6 +223,8 @@ typedef enum ptx_operand_kind {
 typedef struct ptx_operand {
     ptx_operand_kind kind;
     bool negated;    /* !%p */
+    bool is_pair;    /* a vector that was written p|q */
+    bool is_exact;   /* a float written 0f... or 0d...: it may also stand for bits */
     bool is_float;   /* the immediate was written as a float: 0f, 0d or decimal with a point; bits is a double's
                         unless float_bytes is 4 */
     uint8_t float_bytes; /* 4: 0fXXXXXXXX; 8: 0dX..., or a decimal */
@@ -210,6 +243,7 @@ enum { PTX_MAX_OPERANDS = 6 };
 
 typedef struct ptx_instr {
     ptx_op op;
+    const char *name; /* as written: "ld.global.nc.v2.f32" */
     uint32_t flags; /* ptx_flag */
     ptx_type type;  /* the first type modifier: the operation's (cvt: the destination's; ld/st: the access's) */
     ptx_type type2; /* the second: cvt's and set's source, mul/mad/shfl none */
@@ -245,6 +279,8 @@ struct ptx_function {
     bool is_entry;
     bool has_body;
     bool noreturn;
+    bool is_used;     /* named by an instruction or an initial value */
+    bool is_declared; /* its parameters are known */
     ptx_linkage linkage;
     size_t n_params, n_returns;
     ptx_variable **params;  /* entry: offsets set, block size below */

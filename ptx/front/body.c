@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ptx/front/front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Function bodies: blocks, labels, instructions and their operands. */
+
+/* Room for one more; NULL: stopped. */
+static void *grow(ptx_parser *p, void *items, size_t n, size_t *capacity, size_t bytes)
+{
+    if (n < *capacity)
+        return items;
+    const size_t more = *capacity ? *capacity * 2 : 256;
+    void *memory = realloc(items, more * bytes);
+    if (!memory) {
+        kr__ptx_no_memory(p);
+        return NULL;
+    }
+    *capacity = more;
+    return memory;
+}
+
+ptx_register *kr__ptx_new_register(ptx_parser *p, ptx_text name, ptx_type type)
+{
+    if (!p->function) {
+        kr__ptx_unsupported(p, p->token.line, "Registers outside a function are not supported");
+        return NULL;
+    }
+    ptx_register **list = grow(p, p->registers, p->n_registers, &p->register_capacity, sizeof *list);
+    if (!list)
+        return NULL;
+    p->registers = list;
+    ptx_register *reg = kr__ptx_new(p, sizeof *reg);
+    char *copy = reg ? kr__arena_text(&p->module->arena, name.at, name.bytes) : NULL;
+    if (!copy)
+        return NULL;
+    *reg = (ptx_register){.name = copy, .type = type, .index = (unsigned)p->n_registers};
+    list[p->n_registers++] = reg;
+    return reg;
+}
+
+/* ---- labels ---- */
+
+static void label(ptx_parser *p, ptx_text text, unsigned line)
+{
+    ptx_name *name = kr__ptx_declare(p, text, line, PTX_NAME_LABEL);
+    ptx_label *list = name ? grow(p, p->labels, p->n_labels, &p->label_capacity, sizeof *list) : NULL;
+    if (!list)
+        return;
+    p->labels = list;
+    name->index = (uint32_t)p->n_labels;
+    char *copy = kr__arena_text(&p->module->arena, text.at, text.bytes);
+    if (!copy)
+        kr__ptx_no_memory(p);
+    list[p->n_labels++] = (ptx_label){.name = copy, .target = (uint32_t)p->n_instrs, .line = line};
+}
+
+static void refer(ptx_parser *p, const ptx_pending *to)
+{
+    ptx_pending *pending = kr__ptx_new(p, sizeof *pending);
+    if (!pending)
+        return;
+    *pending = *to;
+    pending->next = p->block->pending;
+    p->block->pending = pending;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const ptx_pending *a = *(ptx_pending *const *)left, *b = *(ptx_pending *const *)right;
+    return a->name.at < b->name.at ? -1 : a->name.at > b->name.at;
+}
+
+static void report_unknown(ptx_parser *p, ptx_pending *list)
+{
+    size_t n = 0;
+    for (const ptx_pending *pending = list; pending; pending = pending->next)
+        n++;
+    ptx_pending **sorted = n ? kr__ptx_new(p, n * sizeof *sorted) : NULL;
+    if (!sorted)
+        return;
+    n = 0;
+    for (ptx_pending *pending = list; pending; pending = pending->next)
+        sorted[n++] = pending;
+    qsort(sorted, n, sizeof *sorted, by_place);
+    for (size_t i = 0; i < n; i++)
+        kr__ptx_error(p, sorted[i]->line, "Unknown symbol '%.*s'", (int)sorted[i]->name.bytes,
+                      sorted[i]->name.at);
+}
+
+/* Labels that this block declares are found now; the other names are for the block around it. The last block
+ * is the function's own, which function() leaves. */
+static void pop_block(ptx_parser *p, bool is_last)
+{
+    ptx_block *block = p->block, *outer = block->outer;
+    ptx_pending *left = is_last ? NULL : outer->pending;
+    for (ptx_pending *pending = block->pending, *next; pending; pending = next) {
+        next = pending->next;
+        const ptx_name *name =
+            pending->is_label ? kr__ptx_find_name(&block->names, pending->name, kr__ptx_hash(pending->name))
+                              : NULL;
+        if (name && name->kind == PTX_NAME_LABEL) {
+            *(pending->target ? pending->target
+                              : &p->instrs[pending->instr].operands[pending->operand].label) = name->index;
+        } else {
+            pending->next = left;
+            left = pending;
+        }
+    }
+    if (is_last) {
+        report_unknown(p, left);
+        return;
+    }
+    outer->pending = left;
+    p->block = outer;
+    p->depth--;
+}
+
+/* ---- operands ---- */
+
+static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand *to);
+
+static bool constant(ptx_parser *p, ptx_operand *to)
+{
+    const ptx_token first = p->token;
+    ptx_constant value;
+    if (!kr__ptx_constant(p, &value))
+        return false;
+    to->kind = PTX_OPERAND_IMMEDIATE;
+    to->bits = value.bits;
+    to->is_float = value.is_float;
+    to->float_bytes = value.float_bytes;
+    to->is_exact = first.kind == PTX_TOKEN_FLOAT && first.text.bytes > 1 && (first.text.at[1] | 0x22) == 'f';
+    return true;
+}
+
+/* `+ 4` after a name. [%rd1+-4] and [%rd1+4] are written; [%rd1-4] is not PTX. */
+static bool offset(ptx_parser *p, int64_t *ret)
+{
+    *ret = 0;
+    return !kr__ptx_accept(p, '+') || kr__ptx_integer(p, ret);
+}
+
+/* Said at the end of the function, as the assembler does. */
+static void unknown_symbol(ptx_parser *p, ptx_text text, unsigned line)
+{
+    refer(p, &(ptx_pending){.name = text, .line = line});
+    p->unknown = true;
+}
+
+ptx_function *kr__ptx_use(const ptx_name *name)
+{
+    ptx_function *function = name->thing;
+    function->is_used = true;
+    return function;
+}
+
+/* Since when there are the younger special registers; the name in messages is that of all three coordinates.
+ */
+static void check_special(ptx_parser *p, ptx_text text, unsigned line)
+{
+    static const struct {
+        const char *begins;
+        uint8_t isa, sm;
+    } rows[] = {{"%cluster", 78, 90},        {"%ncluster", 78, 90},      {"%is_explicit_cluster", 78, 90},
+                {"%aggr_smem_size", 81, 90}, {"%current_graph", 80, 50}, {"%reserved_smem", 76, 80},
+                {"%clock_hi", 50, 20}};
+    for (size_t i = 0; i < KR_COUNT(rows); i++)
+        if (text.bytes >= strlen(rows[i].begins) &&
+            !memcmp(text.at, rows[i].begins, strlen(rows[i].begins))) {
+            char name[40];
+            const char *dot = memchr(text.at, '.', text.bytes);
+            kr__format(name, sizeof name, "%.*s", (int)(dot ? (size_t)(dot - text.at) : text.bytes), text.at);
+            kr__ptx_has(p, line, name, rows[i].isa, rows[i].sm);
+        }
+}
+
+/* A name as an operand. */
+static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_operand *to)
+{
+    const unsigned line = p->token.line;
+    ptx_text text = p->token.text;
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    kr__ptx_advance(p);
+    if (!name && p->token.kind == PTX_TOKEN_DOTTED && text.at + text.bytes == p->token.text.at) {
+        text.bytes += p->token.text.bytes; /* %tid.x */
+        kr__ptx_advance(p);
+    }
+    if (!name)
+        name = kr__ptx_find_name(&p->keywords, text, kr__ptx_hash(text));
+    switch (name ? name->kind : PTX_NAME_FREE) {
+    case PTX_NAME_REGISTER:
+        to->kind = PTX_OPERAND_REGISTER;
+        to->reg = name->thing;
+        return to->reg;
+    case PTX_NAME_SPECIAL:
+        to->kind = PTX_OPERAND_SPECIAL;
+        to->special = (ptx_special)name->index;
+        check_special(p, text, line);
+        return true;
+    case PTX_NAME_VARIABLE:
+        to->kind = PTX_OPERAND_SYMBOL;
+        to->variable = name->thing;
+        return offset(p, &to->offset);
+    case PTX_NAME_FUNCTION:
+        to->kind = PTX_OPERAND_SYMBOL;
+        to->function = kr__ptx_use(name);
+        return offset(p, &to->offset);
+    case PTX_NAME_LABEL:
+        to->kind = PTX_OPERAND_LABEL;
+        to->label = name->index;
+        return true;
+    case PTX_NAME_TARGETS:
+    case PTX_NAME_PROTOTYPE:
+        return true; /* an operand of no kind: wrong everywhere but in brx.idx and call */
+    default:
+        break;
+    }
+    if (instr->op == PTX_OP_BRA) {
+        to->kind = PTX_OPERAND_LABEL;
+        refer(p, &(ptx_pending){.name = text,
+                                .line = line,
+                                .is_label = true,
+                                .instr = (uint32_t)p->n_instrs,
+                                .operand = index});
+        return !p->stopped;
+    }
+    unknown_symbol(p, text, line);
+    return true;
+}
+
+/* [reg+4], [variable+4], [16]; also [texture, {x, y}], which nothing here looks into */
+static bool address(ptx_parser *p, ptx_instr *instr, ptx_operand *to)
+{
+    ptx_operand base = {0};
+    if (!kr__ptx_enter(p))
+        return false;
+    if (p->token.kind == PTX_TOKEN_WORD) {
+        const bool before = p->unknown;
+        p->unknown = false;
+        if (!named(p, instr, 0, &base))
+            return false;
+        p->unknown_address |= p->unknown;
+        p->unknown = before;
+        if (base.kind == PTX_OPERAND_REGISTER && !offset(p, &base.offset))
+            return false;
+    } else {
+        if (!kr__ptx_integer(p, &base.offset))
+            return false;
+        base.kind = PTX_OPERAND_ADDRESS;
+    }
+    while (kr__ptx_accept(p, ',')) {
+        ptx_operand ignored = {0};
+        if (!operand(p, instr, 0, &ignored))
+            return false;
+        p->too_many = true;
+    }
+    p->depth--;
+    *to = base;
+    const bool is_base = base.kind == PTX_OPERAND_REGISTER || base.kind == PTX_OPERAND_SYMBOL;
+    to->kind = is_base || base.kind == PTX_OPERAND_ADDRESS ? PTX_OPERAND_ADDRESS : PTX_OPERAND_NONE;
+    return kr__ptx_expect(p, ']');
+}
+
+static bool list_of(ptx_parser *p, ptx_instr *instr, int end, ptx_operand *to)
+{
+    enum { MOST = 256 };
+    ptx_operand *elements = NULL;
+    size_t n = 0, capacity = 0;
+    bool ok = kr__ptx_enter(p);
+    if (ok && (end == '}' || !kr__ptx_is_mark(&p->token, end)))
+        do {
+            if (n == capacity) {
+                const size_t more = capacity ? capacity * 4 : 4;
+                ptx_operand *copy = n < MOST ? kr__ptx_new(p, more * sizeof *copy) : NULL;
+                if (!copy) {
+                    kr__ptx_syntax_error(p);
+                    return false;
+                }
+                if (n)
+                    memcpy(copy, elements, n * sizeof *copy);
+                elements = copy;
+                capacity = more;
+            }
+            ok = operand(p, instr, 0, &elements[n++]);
+        } while (ok && kr__ptx_accept(p, ','));
+    p->depth--;
+    to->kind = PTX_OPERAND_VECTOR;
+    to->elements = elements;
+    to->n_elements = (uint16_t)n;
+    return ok && kr__ptx_expect(p, end);
+}
+
+/* p|q: makes a vector of the two */
+static bool pair(ptx_parser *p, ptx_instr *instr, ptx_operand *to)
+{
+    ptx_operand *both = kr__ptx_new(p, 2 * sizeof *both);
+    if (!both || !kr__ptx_enter(p))
+        return false;
+    both[0] = *to;
+    if (!operand(p, instr, 0, &both[1]))
+        return false;
+    p->depth--;
+    *to = (ptx_operand){.kind = PTX_OPERAND_VECTOR, .is_pair = true, .elements = both, .n_elements = 2};
+    return true;
+}
+
+static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand *to)
+{
+    if (kr__ptx_accept(p, '['))
+        return address(p, instr, to);
+    if (kr__ptx_accept(p, '{'))
+        return list_of(p, instr, '}', to);
+    if (kr__ptx_is_mark(&p->token, '!')) { /* !%p, or the constant !5 */
+        ptx_lexer ahead = p->lexer;
+        ptx_token after;
+        kr__ptx_next_token(&ahead, &after);
+        if (after.kind == PTX_TOKEN_WORD) {
+            kr__ptx_advance(p);
+            to->negated = true;
+        }
+    }
+    if (p->token.kind != PTX_TOKEN_WORD)
+        return constant(p, to);
+    if (kr__ptx_is_word(&p->token, PTX_TEXT("_"))) {
+        to->kind = PTX_OPERAND_SINK;
+        kr__ptx_advance(p);
+    } else if (!named(p, instr, index, to)) {
+        return false;
+    }
+    return !kr__ptx_accept(p, '|') || pair(p, instr, to);
+}
+
+static bool operands(ptx_parser *p, ptx_instr *instr)
+{
+    if (kr__ptx_is_mark(&p->token, ';'))
+        return true;
+    do {
+        ptx_operand excess = {0};
+        const bool fits = instr->n_operands < PTX_MAX_OPERANDS;
+        p->too_many |= !fits;
+        if (!operand(p, instr, instr->n_operands, fits ? &instr->operands[instr->n_operands] : &excess))
+            return false;
+        instr->n_operands += fits;
+    } while (kr__ptx_accept(p, ','));
+    return true;
+}
+
+/* ---- call ---- */
+
+static bool argument_list(ptx_parser *p, ptx_instr *instr, const ptx_operand **ret_list, uint8_t *ret_n)
+{
+    ptx_operand list = {0};
+    if (!list_of(p, instr, ')', &list))
+        return false;
+    *ret_list = list.elements;
+    *ret_n = (uint8_t)list.n_elements;
+    return list.n_elements <= UINT8_MAX;
+}
+
+static bool callee(ptx_parser *p, ptx_instr *instr)
+{
+    const unsigned line = p->token.line;
+    ptx_text text;
+    if (!kr__ptx_expect_word(p, &text))
+        return false;
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    if (name && name->kind == PTX_NAME_FUNCTION) {
+        instr->callee = kr__ptx_use(name);
+        if (instr->callee->is_entry)
+            kr__ptx_error(p, line, "Illegal call target, device function expected");
+    } else if (name && name->kind == PTX_NAME_REGISTER) {
+        instr->operands[0] = (ptx_operand){.kind = PTX_OPERAND_REGISTER, .reg = name->thing};
+        instr->n_operands = 1;
+    } else {
+        kr__ptx_error(p, line, "Call to '%.*s' requires call prototype", (int)text.bytes, text.at);
+        unknown_symbol(p, text, line);
+    }
+    return true;
+}
+
+static bool prototype(ptx_parser *p, ptx_instr *instr)
+{
+    const unsigned line = p->token.line;
+    ptx_text text;
+    if (!kr__ptx_expect_word(p, &text))
+        return false;
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    if (name && name->kind == PTX_NAME_PROTOTYPE)
+        instr->prototype = name->thing;
+    else
+        unknown_symbol(p, text, line);
+    return true;
+}
+
+static bool matches(const ptx_operand *actual, const ptx_variable *formal, bool is_return)
+{
+    if (actual->kind == PTX_OPERAND_SINK)
+        return is_return;
+    if (actual->kind == PTX_OPERAND_IMMEDIATE)
+        return !formal->is_array && !is_return;
+    if (actual->kind == PTX_OPERAND_REGISTER)
+        return !formal->is_array && kr__ptx_type_bytes(actual->reg->type) == formal->bytes;
+    return actual->kind == PTX_OPERAND_SYMBOL && actual->variable &&
+           (actual->variable->bytes == formal->bytes || !formal->bytes);
+}
+
+static bool check_list(ptx_parser *p, const ptx_instr *instr, const ptx_operand *actual, size_t n_actual,
+                       ptx_variable *const *formal, size_t n_formal)
+{
+    const bool is_open = n_formal && !formal[n_formal - 1]->bytes;
+    if (n_actual != n_formal && !(is_open && n_actual + 1 == n_formal)) {
+        kr__ptx_error(p, instr->line, "Call has wrong number of parameters");
+        return false;
+    }
+    for (size_t i = 0; i < n_actual; i++)
+        if (!matches(&actual[i], formal[i], actual == instr->returns))
+            kr__ptx_error(p, instr->line, "Type of argument does not match formal parameter '%s'",
+                          formal[i]->name);
+    return true;
+}
+
+static bool call(ptx_parser *p, ptx_instr *instr)
+{
+    if (kr__ptx_accept(p, '(') &&
+        (!argument_list(p, instr, &instr->returns, &instr->n_returns) || !kr__ptx_expect(p, ',')))
+        return false;
+    if (!callee(p, instr))
+        return false;
+    if (kr__ptx_accept(p, ',')) {
+        if (kr__ptx_accept(p, '(')) {
+            if (!argument_list(p, instr, &instr->arguments, &instr->n_arguments))
+                return false;
+            if (kr__ptx_accept(p, ',') && !prototype(p, instr))
+                return false;
+        } else if (!prototype(p, instr)) {
+            return false;
+        }
+    }
+    const ptx_function *function = instr->callee ? instr->callee : instr->prototype;
+    if (!function && !p->unknown)
+        kr__ptx_error(p, instr->line, "Call to '%s' requires call prototype",
+                      instr->n_operands ? instr->operands[0].reg->name : "");
+    if (function && !p->unknown &&
+        check_list(p, instr, instr->returns, instr->n_returns, function->returns, function->n_returns))
+        check_list(p, instr, instr->arguments, instr->n_arguments, function->params, function->n_params);
+    return true;
+}
+
+/* ---- instructions ---- */
+
+/* The longest opcode that `word` and the dotted words after it make: "cp.async.wait_group" before "cp.async".
+ */
+static const ptx_name *opcode(ptx_parser *p, ptx_text name)
+{
+    for (;;) {
+        const ptx_name *found = kr__ptx_find_name(&p->keywords, name, kr__ptx_hash(name));
+        if (found && found->kind == PTX_NAME_OPCODE)
+            return found;
+        size_t n = name.bytes;
+        while (n && name.at[n - 1] != '.')
+            n--;
+        if (!n)
+            return NULL;
+        name.bytes = n - 1;
+        while (name.bytes && strchr(" \t\r\n", name.at[name.bytes - 1])) /* `add .s32` */
+            name.bytes--;
+    }
+}
+
+/* The current word and the dotted ones after it. NULL: reported; instr is then not to be checked. */
+static ptx_spelling *spelling(ptx_parser *p)
+{
+    const unsigned line = p->token.line;
+    const ptx_text word = p->token.text;
+    ptx_text all = word;
+    for (kr__ptx_advance(p); p->token.kind == PTX_TOKEN_DOTTED; kr__ptx_advance(p))
+        all.bytes = (size_t)(p->token.text.at + p->token.text.bytes - all.at);
+    const uint32_t hash = kr__ptx_hash(all);
+    const ptx_name *known = kr__ptx_find_name(&p->spellings, all, hash);
+    if (known)
+        return known->thing;
+    ptx_spelling decoded = {0}, *kept;
+    const ptx_name *found = opcode(p, all);
+    if (!found) {
+        const ptx_text words = {word.at + word.bytes, all.bytes - word.bytes};
+        kr__ptx_decode_unknown(p, words, line);
+        kr__ptx_error(p, line, "Not a name of any known instruction: '%.*s'", (int)word.bytes, word.at);
+        return NULL;
+    }
+    const ptx_text words = {all.at + found->text.bytes, all.bytes - found->text.bytes};
+    if (!kr__ptx_decode(p, (ptx_op)found->index, words, line, &decoded))
+        return NULL;
+    kept = kr__ptx_new(p, sizeof *kept);
+    ptx_name *name =
+        kept ? kr__ptx_add_name(&p->module->arena, &p->spellings, all, hash, PTX_NAME_SPELLING) : NULL;
+    if (!name)
+        return NULL;
+    *kept = decoded;
+    kept->instr.name = kr__arena_text(&p->module->arena, all.at, all.bytes);
+    name->thing = kept;
+    return kept;
+}
+
+static bool guard(ptx_parser *p, const ptx_register **ret, bool *ret_negated)
+{
+    *ret_negated = kr__ptx_accept(p, '!');
+    const unsigned line = p->token.line;
+    ptx_text text;
+    if (!kr__ptx_expect_word(p, &text))
+        return false;
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    const ptx_register *reg = name && name->kind == PTX_NAME_REGISTER ? name->thing : NULL;
+    if (!reg || reg->type != PTX_PRED)
+        kr__ptx_error(p, line, "Predicate expression expected");
+    if (!name)
+        unknown_symbol(p, text, line);
+    *ret = reg;
+    return true;
+}
+
+static void targets_of(ptx_parser *p, ptx_instr *instr)
+{
+    const unsigned line = p->token.line;
+    ptx_text text;
+    if (!kr__ptx_expect(p, ',') || !kr__ptx_expect_word(p, &text))
+        return;
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    if (!name || name->kind != PTX_NAME_TARGETS) {
+        kr__ptx_error(p, line, "Arguments mismatch for instruction 'brx.idx'");
+        unknown_symbol(p, text, line);
+        return;
+    }
+    const ptx_targets *targets = name->thing;
+    instr->targets = targets->labels;
+    instr->n_targets = targets->n_labels;
+}
+
+/* @%p opcode operands ; */
+static void instruction(ptx_parser *p)
+{
+    ptx_instr *list = grow(p, p->instrs, p->n_instrs, &p->instr_capacity, sizeof *list);
+    if (!list)
+        return;
+    p->instrs = list;
+    ptx_instr *instr = &list[p->n_instrs];
+    const ptx_register *predicate = NULL;
+    bool negated = false;
+    if (kr__ptx_accept(p, '@') && !guard(p, &predicate, &negated))
+        return;
+    if (p->token.kind != PTX_TOKEN_WORD) {
+        kr__ptx_syntax_error(p);
+        return;
+    }
+    const unsigned line = p->token.line;
+    const ptx_spelling *name = spelling(p);
+    *instr = name ? name->instr : (ptx_instr){0};
+    instr->line = line;
+    instr->guard = predicate;
+    instr->guard_negated = negated;
+    instr->loc_file = p->loc_file;
+    instr->loc_line = p->loc_line;
+    p->unknown = p->unknown_address = p->too_many = false;
+    if (name && instr->op == PTX_OP_CALL) {
+        if (!call(p, instr))
+            return;
+    } else if (name && instr->op == PTX_OP_BRX_IDX) {
+        if (!operand(p, instr, 0, &instr->operands[instr->n_operands++]))
+            return;
+        targets_of(p, instr);
+    } else if (!operands(p, instr)) {
+        return;
+    }
+    if (!kr__ptx_expect(p, ';'))
+        return;
+    p->n_instrs++;
+    if (!name)
+        return;
+    const char *opcode_name = kr__ptx_opcodes[name->row].name;
+    if (!p->unknown && !p->unknown_address && !(p->too_many && kr__ptx_opcodes[name->row].forms->operands))
+        kr__ptx_check_instr(p, name, instr);
+    else if (!p->unknown && !p->too_many)
+        kr__ptx_error(p, line, "Illegal operand type to instruction '%s'", opcode_name);
+    else if (instr->op != PTX_OP_CALL && instr->op != PTX_OP_BRX_IDX)
+        kr__ptx_error(p, line, "Arguments mismatch for instruction '%s'", opcode_name);
+}
+
+/* ---- what may follow a label and is no instruction ---- */
+
+static void branch_targets(ptx_parser *p, ptx_text label_text, unsigned line)
+{
+    size_t n = 0;
+    ptx_lexer lexer = p->lexer;
+    ptx_token token = p->token;
+    for (; token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&token, ';'); kr__ptx_next_token(&lexer, &token))
+        n += token.kind == PTX_TOKEN_WORD;
+    ptx_name *name = kr__ptx_declare(p, label_text, line, PTX_NAME_TARGETS);
+    ptx_targets *targets = kr__ptx_new(p, sizeof *targets);
+    uint32_t *labels = kr__ptx_new(p, (n ? n : 1) * sizeof *labels);
+    if (!targets || !labels)
+        return;
+    *targets = (ptx_targets){.labels = labels};
+    if (name)
+        name->thing = targets;
+    do {
+        const unsigned at = p->token.line;
+        ptx_text text;
+        if (!kr__ptx_expect_word(p, &text))
+            return;
+        refer(p, &(ptx_pending){
+                     .name = text, .line = at, .is_label = true, .target = &labels[targets->n_labels++]});
+    } while (kr__ptx_accept(p, ',') && targets->n_labels < n);
+    kr__ptx_expect(p, ';');
+}
+
+/* .callprototype (.param .b32 _) _ (.param .b64 _) */
+static void call_prototype(ptx_parser *p, ptx_text label_text, unsigned line)
+{
+    ptx_name *name = kr__ptx_declare(p, label_text, line, PTX_NAME_PROTOTYPE);
+    ptx_function *function = kr__ptx_new(p, sizeof *function);
+    if (!function)
+        return;
+    function->name = "_";
+    function->line = line;
+    if (name)
+        name->thing = function;
+    ptx_text ignored;
+    if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, function, true, false))
+        return;
+    if (!kr__ptx_expect_word(p, &ignored))
+        return;
+    if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, function, false, false))
+        return;
+    if (kr__ptx_is_word(&p->token, PTX_TEXT(".noreturn"))) {
+        function->noreturn = true;
+        kr__ptx_advance(p);
+    }
+    kr__ptx_expect(p, ';');
+}
+
+/* .calltargets f, g: all have one prototype */
+static void call_targets(ptx_parser *p, ptx_text label_text, unsigned line)
+{
+    ptx_name *name = kr__ptx_declare(p, label_text, line, PTX_NAME_PROTOTYPE);
+    do {
+        const unsigned at = p->token.line;
+        ptx_text text;
+        if (!kr__ptx_expect_word(p, &text))
+            return;
+        const ptx_name *target = kr__ptx_lookup(p, text);
+        if (!target || target->kind != PTX_NAME_FUNCTION)
+            unknown_symbol(p, text, at);
+        else if (name)
+            name->thing = kr__ptx_use(target);
+    } while (kr__ptx_accept(p, ','));
+    if (name && !name->thing)
+        name->kind = PTX_NAME_LABEL;
+    kr__ptx_expect(p, ';');
+}
+
+static void labelled(ptx_parser *p)
+{
+    const ptx_text text = p->token.text;
+    const unsigned line = p->token.line;
+    kr__ptx_advance(p);
+    kr__ptx_advance(p); /* the colon */
+    if (kr__ptx_is_word(&p->token, PTX_TEXT(".branchtargets"))) {
+        kr__ptx_advance(p);
+        branch_targets(p, text, line);
+    } else if (kr__ptx_is_word(&p->token, PTX_TEXT(".callprototype"))) {
+        kr__ptx_advance(p);
+        call_prototype(p, text, line);
+    } else if (kr__ptx_is_word(&p->token, PTX_TEXT(".calltargets"))) {
+        kr__ptx_advance(p);
+        call_targets(p, text, line);
+    } else {
+        label(p, text, line);
+    }
+}
+
+/* .loc file line column [, function_name $L [+ n], inlined_at file line column] */
+static void location(ptx_parser *p)
+{
+    int64_t file, line, number;
+    ptx_text ignored;
+    kr__ptx_advance(p);
+    if (!kr__ptx_integer(p, &file) || !kr__ptx_integer(p, &line) || !kr__ptx_integer(p, &number))
+        return;
+    p->loc_file = (unsigned)file;
+    p->loc_line = (unsigned)line;
+    while (kr__ptx_accept(p, ',')) {
+        if (!kr__ptx_expect_word(p, &ignored))
+            return;
+        if (p->token.kind == PTX_TOKEN_WORD)
+            kr__ptx_advance(p);
+        while (p->token.kind == PTX_TOKEN_INTEGER || kr__ptx_is_mark(&p->token, '+'))
+            kr__ptx_advance(p);
+    }
+}
+
+static bool begins_label(const ptx_parser *p)
+{
+    ptx_lexer lexer = p->lexer;
+    ptx_token token;
+    if (p->token.kind != PTX_TOKEN_WORD)
+        return false;
+    kr__ptx_next_token(&lexer, &token);
+    return kr__ptx_is_mark(&token, ':');
+}
+
+static void directive(ptx_parser *p)
+{
+    static const char *const spaces[] = {".reg", ".const", ".global", ".local", ".param", ".shared"};
+    if (kr__ptx_is_word(&p->token, PTX_TEXT(".loc"))) {
+        location(p);
+        return;
+    }
+    if (kr__ptx_is_word(&p->token, PTX_TEXT(".pragma"))) {
+        kr__ptx_pragma(p);
+        return;
+    }
+    for (size_t i = 0; i < KR_COUNT(spaces); i++)
+        if (kr__ptx_is_word(&p->token, (ptx_text){spaces[i], strlen(spaces[i])})) {
+            kr__ptx_variables(p, PTX_LINK_NONE);
+            return;
+        }
+    kr__ptx_syntax_error(p);
+}
+
+/* From the token after '{' to past the '}' that closes it. Blocks nest without recursion. */
+static void statements(ptx_parser *p)
+{
+    const ptx_block *outermost = p->block;
+    while (!p->stopped) {
+        if (kr__ptx_is_mark(&p->token, '{')) {
+            if (!kr__ptx_push_block(p))
+                return;
+            kr__ptx_advance(p);
+        } else if (kr__ptx_is_mark(&p->token, '}')) {
+            const bool is_last = p->block == outermost;
+            pop_block(p, is_last);
+            kr__ptx_advance(p);
+            if (is_last)
+                return;
+        } else if (begins_label(p)) {
+            labelled(p);
+        } else if (p->token.kind == PTX_TOKEN_DOTTED) {
+            directive(p);
+        } else {
+            instruction(p);
+        }
+    }
+}
+
+static void *keep(ptx_parser *p, const void *items, size_t n, size_t bytes)
+{
+    void *copy = kr__ptx_new(p, n ? n * bytes : 1);
+    if (copy && n)
+        memcpy(copy, items, n * bytes);
+    return copy;
+}
+
+void kr__ptx_body(ptx_parser *p, ptx_function *function)
+{
+    p->function = function;
+    p->n_instrs = p->n_labels = p->n_registers = 0;
+    p->loc_file = p->loc_line = 0;
+    p->last_variable = &function->variables;
+    p->n_variables = 0;
+    statements(p); /* in the block of the parameters: their names cannot be declared again */
+    p->function = NULL;
+    if (p->stopped)
+        return;
+    function->has_body = true;
+    function->instrs = keep(p, p->instrs, p->n_instrs, sizeof *p->instrs);
+    function->n_instrs = p->n_instrs;
+    function->labels = keep(p, p->labels, p->n_labels, sizeof *p->labels);
+    function->n_labels = p->n_labels;
+    function->registers = keep(p, p->registers, p->n_registers, sizeof *p->registers);
+    function->n_registers = p->n_registers;
+}

@@ -1,0 +1,912 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ptx/front/front.h"
+
+#include <string.h>
+
+/* An instruction against the forms that its opcode has. */
+
+#define K(kind) (1ull << PTX_KIND_##kind)
+#define SET(type) (1ull << (type))
+
+static const uint64_t signed_types = SET(PTX_S8) | SET(PTX_S16) | SET(PTX_S32) | SET(PTX_S64);
+static const uint64_t unsigned_types = SET(PTX_U8) | SET(PTX_U16) | SET(PTX_U32) | SET(PTX_U64);
+static const uint64_t bit_types = SET(PTX_B8) | SET(PTX_B16) | SET(PTX_B32) | SET(PTX_B64) | SET(PTX_B128);
+/* Those whose operands are written in registers of bits: fp8 pairs, tf32, packed halves. */
+static const uint64_t packed_types = SET(PTX_TF32) | SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) |
+                                     SET(PTX_BF16X2) | SET(PTX_U16X2) | SET(PTX_S16X2) | SET(PTX_F32X2);
+
+static bool is(uint64_t set, ptx_type type)
+{
+    return set >> type & 1;
+}
+
+static bool is_integer(ptx_type type)
+{
+    return is(signed_types | unsigned_types, type);
+}
+
+/* ---- may a register of this type stand where that type is wanted? ---- */
+
+static bool agrees(ptx_type have, ptx_type want)
+{
+    if (have == want)
+        return true;
+    if (have == PTX_PRED || want == PTX_PRED || kr__ptx_type_bytes(have) != kr__ptx_type_bytes(want))
+        return false;
+    return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want)) ||
+           (is(packed_types, want) && is_integer(have));
+}
+
+/* ld, st, cvt: the register may be wider than the datum. */
+static bool agrees_wider(ptx_type have, ptx_type want)
+{
+    if (have == PTX_PRED || kr__ptx_type_bytes(have) < kr__ptx_type_bytes(want))
+        return false;
+    if (kr__ptx_type_bytes(have) == kr__ptx_type_bytes(want))
+        return agrees(have, want);
+    return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want));
+}
+
+static bool constant_agrees(const ptx_operand *operand, ptx_type want)
+{
+    if (want == PTX_PRED || is_integer(want))
+        return !operand->is_float;
+    if (is(bit_types, want)) /* 0f... says how many bits it is; a decimal does not */
+        return !operand->is_float || operand->is_exact;
+    return operand->is_float;
+}
+
+static ptx_type wide(ptx_type type)
+{
+    switch (type) {
+    case PTX_U16:
+        return PTX_U32;
+    case PTX_S16:
+        return PTX_S32;
+    case PTX_U32:
+        return PTX_U64;
+    case PTX_S32:
+        return PTX_S64;
+    default:
+        return PTX_NONE;
+    }
+}
+
+/* ---- a verdict ---- */
+
+/* How far an instruction came with a form; the form it came farthest with says what is wrong. */
+typedef enum stage { TYPES, MODIFIERS, MISSING, COUNT, OPERANDS, SPACES, VERSION, RIGHT } stage;
+
+typedef struct verdict {
+    ptx_parser *parser;
+    const ptx_instr *instr;
+    const ptx_form *form;
+    const char *title; /* the instruction in messages: "mul.wide" */
+    bool wanted;       /* is the message? */
+    char message[256];
+} verdict;
+
+static stage fail(verdict *v, stage at, const char *format, ...) KR_PRINTF(3, 4);
+static stage fail(verdict *v, stage at, const char *format, ...)
+{
+    if (v->wanted) {
+        va_list args;
+        va_start(args, format);
+        kr__format_list(v->message, sizeof v->message, format, args);
+        va_end(args);
+    }
+    return at;
+}
+
+static stage mismatch(verdict *v)
+{
+    return fail(v, OPERANDS, "Arguments mismatch for instruction '%s'", v->title);
+}
+
+/* ---- operands ---- */
+
+static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx_type want, bool wider)
+{
+    switch (operand->kind) {
+    case PTX_OPERAND_REGISTER:
+        if (operand->negated && want != PTX_PRED)
+            return fail(v, OPERANDS, "Illegal argument to predicate negation");
+        return (wider ? agrees_wider : agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
+    case PTX_OPERAND_IMMEDIATE:
+        return constant_agrees(operand, want) ? RIGHT : mismatch(v);
+    case PTX_OPERAND_SPECIAL: {
+        const ptx_type type = kr__ptx_specials[operand->special].type;
+        if (operand->special == PTX_WARP_SZ)
+            return is_integer(want) || is(bit_types, want) ? RIGHT : mismatch(v);
+        if (v->instr->op != PTX_OP_MOV && (v->instr->op != PTX_OP_CVT || !is_integer(v->instr->type)))
+            return fail(v, OPERANDS, "Special register argument not allowed for instruction '%s'", v->title);
+        /* `mov.u16 %rs1, %tid.x;` and `mov.u32 %r1, %gridid;` are from when these were so wide */
+        return agrees(type, want) || (type == PTX_U32 && want == PTX_U16) ||
+                       (operand->special == PTX_GRIDID && kr__ptx_type_bytes(want) == 4) ||
+                       (wider && agrees_wider(type, want))
+                   ? RIGHT
+                   : mismatch(v);
+    }
+    case PTX_OPERAND_SYMBOL:
+        return fail(v, OPERANDS, "Argument %zu of instruction '%s': must be register", argument, v->title);
+    case PTX_OPERAND_VECTOR:
+        return fail(v, OPERANDS, "Vector operand is not allowed for instruction '%s'", v->title);
+    default:
+        return mismatch(v);
+    }
+}
+
+/* Where `_` may stand for a result. */
+static bool may_discard(const ptx_instr *instr)
+{
+    switch (instr->op) {
+    case PTX_OP_ATOM:
+    case PTX_OP_SETP:
+    case PTX_OP_ELECT:
+        return true;
+    case PTX_OP_LOP3:
+    case PTX_OP_MATCH:
+        return true;
+    case PTX_OP_LD:
+        return instr->vector > 1;
+    default:
+        return false;
+    }
+}
+
+static stage destination(verdict *v, const ptx_operand *operand, ptx_type want, bool wider)
+{
+    if (operand->kind == PTX_OPERAND_SINK)
+        return may_discard(v->instr)
+                   ? RIGHT
+                   : fail(v, OPERANDS, "Result discard mode is not allowed for instruction '%s'", v->title);
+    if (operand->kind == PTX_OPERAND_IMMEDIATE)
+        return fail(v, OPERANDS, "Result register required for instruction '%s'", v->title);
+    if (operand->kind == PTX_OPERAND_VECTOR)
+        return fail(v, OPERANDS, "Vector operand is not allowed for instruction '%s'", v->title);
+    if (operand->kind != PTX_OPERAND_REGISTER || operand->negated)
+        return mismatch(v);
+    return (wider ? agrees_wider : agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
+}
+
+/* `.v2`: as many elements, each as a plain operand would be. */
+static stage elements(verdict *v, const ptx_operand *operand, size_t argument, ptx_type want, bool wider,
+                      bool is_source)
+{
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair || operand->n_elements != v->instr->vector)
+        return fail(v, OPERANDS, "Argument vector size mismatch for instruction '%s'", v->title);
+    size_t bytes = 0;
+    for (size_t i = 0; i < operand->n_elements; i++) {
+        const ptx_operand *element = &operand->elements[i];
+        const size_t n = element->kind == PTX_OPERAND_REGISTER ? kr__ptx_type_bytes(element->reg->type) : 0;
+        if (bytes && n && n != bytes)
+            return fail(v, OPERANDS, "Incompatible elements of vector expression");
+        bytes = n ? n : bytes;
+        const stage got =
+            is_source ? source(v, element, argument, want, wider) : destination(v, element, want, wider);
+        if (got != RIGHT)
+            return got;
+    }
+    return RIGHT;
+}
+
+static stage datum(verdict *v, const ptx_operand *operand, size_t argument, ptx_type want, bool wider,
+                   bool is_source)
+{
+    if (v->instr->vector > 1 ||
+        (operand->kind == PTX_OPERAND_VECTOR && operand->n_elements == 1 && v->instr->vector == 1 &&
+         (v->instr->op == PTX_OP_LD || v->instr->op == PTX_OP_ST)))
+        return elements(v, operand, argument, want, wider, is_source);
+    return is_source ? source(v, operand, argument, want, wider) : destination(v, operand, want, wider);
+}
+
+/* p or p|q */
+static stage predicates(verdict *v, const ptx_operand *operand, ptx_type first)
+{
+    const bool is_pair = operand->kind == PTX_OPERAND_VECTOR && operand->is_pair;
+    const bool is_needed = v->instr->op == PTX_OP_LOP3 || v->instr->op == PTX_OP_ELECT;
+    if (is_needed && (!is_pair || operand->elements[1].kind == PTX_OPERAND_SINK))
+        return fail(v, OPERANDS, "Predicate output expected for instruction '%s'", v->title);
+    if (!is_pair)
+        return destination(v, operand, first, false);
+    const stage got = destination(v, &operand->elements[0], first, false);
+    if (got != RIGHT || operand->elements[1].kind == PTX_OPERAND_SINK)
+        return got;
+    return destination(v, &operand->elements[1], PTX_PRED, false);
+}
+
+static bool space_agrees(ptx_space wanted, const ptx_variable *variable)
+{
+    if (wanted == PTX_SPACE_SHARED_CLUSTER)
+        wanted = PTX_SPACE_SHARED;
+    return wanted == PTX_SPACE_GENERIC || wanted == variable->space;
+}
+
+static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
+{
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->function)
+        return mismatch(v);
+    if (operand->reg) {
+        const ptx_type type = operand->reg->type;
+        if (!is_integer(type) && !is(bit_types, type))
+            return fail(v, OPERANDS,
+                        "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
+                        operand->reg->name, kr__ptx_type_name(type));
+        if (kr__ptx_type_bytes(type) < 8 && (space == PTX_SPACE_GENERIC || space == PTX_SPACE_GLOBAL))
+            return fail(v, OPERANDS, "32-bit address register '%s' with .address_size 64",
+                        operand->reg->name);
+        return RIGHT;
+    }
+    if (operand->variable && !space_agrees(space, operand->variable))
+        return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
+                    v->title);
+    if (!operand->variable && space != PTX_SPACE_LOCAL)
+        return fail(v, SPACES, "Immediate addresses allowed only for .local state space");
+    return RIGHT;
+}
+
+/* cvta and isspacep: an address as a value */
+static stage address_value(verdict *v, const ptx_operand *operand)
+{
+    const ptx_type want = v->instr->type ? v->instr->type : PTX_U64;
+    if (operand->kind != PTX_OPERAND_SYMBOL)
+        return source(v, operand, 1, want, false);
+    if (v->instr->op != PTX_OP_CVTA && v->instr->op != PTX_OP_MAPA)
+        return mismatch(v);
+    if (operand->variable && !space_agrees(v->instr->space, operand->variable))
+        return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
+                    v->title);
+    return RIGHT;
+}
+
+/* mov.b64 {a,b}, c and back: elements of one size that fill the type */
+static stage pack(verdict *v, const ptx_operand *operand, bool is_source)
+{
+    const ptx_type type = v->instr->type;
+    const size_t n_elements = operand->n_elements, whole = kr__ptx_type_bytes(type);
+    size_t bytes = 0;
+    if (!is(bit_types, type) || operand->is_pair)
+        return mismatch(v);
+    for (size_t i = 0; i < operand->n_elements; i++) {
+        const ptx_operand *element = &operand->elements[i];
+        if (element->kind == PTX_OPERAND_REGISTER && !element->negated && element->reg->type != PTX_PRED) {
+            const size_t n = kr__ptx_type_bytes(element->reg->type);
+            if (bytes && bytes != n)
+                return fail(v, OPERANDS, "Incompatible elements of vector expression");
+            bytes = n;
+        } else if (element->kind != PTX_OPERAND_SINK &&
+                   (element->kind != PTX_OPERAND_IMMEDIATE || !is_source)) {
+            return mismatch(v);
+        }
+    }
+    if (!bytes && is_source)
+        bytes = whole / n_elements;
+    return bytes * n_elements == whole ? RIGHT : mismatch(v);
+}
+
+static stage move_source(verdict *v, const ptx_operand *operand)
+{
+    const ptx_type type = v->instr->type;
+    if (operand->kind == PTX_OPERAND_VECTOR)
+        return pack(v, operand, true);
+    if (operand->kind != PTX_OPERAND_SYMBOL)
+        return source(v, operand, 1, type, false);
+    if (operand->variable && operand->variable->space == PTX_SPACE_PARAM && !operand->variable->is_parameter)
+        return fail(v, OPERANDS, "Illegal to take address of parameter '%s'", operand->variable->name);
+    return (is_integer(type) || is(bit_types, type)) && kr__ptx_type_bytes(type) >= 4 ? RIGHT : mismatch(v);
+}
+
+static stage move_destination(verdict *v, const ptx_operand *operand)
+{
+    return operand->kind == PTX_OPERAND_VECTOR ? pack(v, operand, false)
+                                               : destination(v, operand, v->instr->type, false);
+}
+
+static stage fragment(verdict *v, const ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_REGISTER && v->instr->op == PTX_OP_MMA)
+        return RIGHT; /* check_mma knows how many there should be */
+    const size_t n = v->instr->shape[2];
+    if (v->instr->op != PTX_OP_MMA && (operand->kind != PTX_OPERAND_VECTOR || operand->n_elements != n))
+        return fail(v, OPERANDS, "Vector of size %zu is expected for argument 0 of instruction '%s'", n,
+                    v->title);
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
+        return mismatch(v);
+    for (size_t i = 0; i < operand->n_elements; i++)
+        if (operand->elements[i].kind != PTX_OPERAND_REGISTER || operand->elements[i].reg->type == PTX_PRED ||
+            (v->instr->op != PTX_OP_MMA && !agrees(operand->elements[i].reg->type, PTX_B32)))
+            return mismatch(v);
+    return RIGHT;
+}
+
+static stage operand(verdict *v, char letter, size_t i)
+{
+    const ptx_instr *instr = v->instr;
+    const ptx_operand *at = &instr->operands[i];
+    switch (letter) {
+    case 'D':
+        return instr->vector > 1 ? datum(v, at, i, instr->type, false, false)
+                                 : destination(v, at, instr->type, false);
+    case 'd':
+        return datum(v, at, i, instr->type, true, false);
+    case 'W':
+        return destination(v, at, wide(instr->type), false);
+    case 'R':
+        return destination(v, at, PTX_U32, false);
+    case 'P':
+        return destination(v, at, PTX_PRED, false);
+    case 'Q':
+        return predicates(v, at, PTX_PRED);
+    case 'S':
+        return predicates(v, at, PTX_B32);
+    case '1':
+        return instr->vector > 1 ? datum(v, at, i, instr->type, false, true)
+                                 : source(v, at, i, instr->type, false);
+    case '2':
+        return source(v, at, i, instr->type2, false);
+    case 'v':
+        return datum(v, at, i, instr->type, true, true);
+    case 'w':
+        return source(v, at, i, instr->type2, true);
+    case 'x':
+        return source(v, at, i, wide(instr->type), false);
+    case 'r':
+        return source(v, at, i, PTX_U32, false);
+    case 'q':
+        return source(v, at, i, PTX_B64, false);
+    case 'p':
+        return source(v, at, i, PTX_PRED, false);
+    case 'i':
+        return at->kind == PTX_OPERAND_IMMEDIATE && !at->is_float ? RIGHT : mismatch(v);
+    case '@':
+        return address(v, at, instr->space);
+    case '&':
+        return address(v, at, PTX_SPACE_GENERIC);
+    case 'A':
+        return address_value(v, at);
+    case 'l':
+        return at->kind == PTX_OPERAND_LABEL
+                   ? RIGHT
+                   : fail(v, OPERANDS, "Label expected for argument %zu of instruction '%s'", i, v->title);
+    case 'M':
+        return move_destination(v, at);
+    case 'm':
+        return move_source(v, at);
+    case 'V':
+        return fragment(v, at);
+    default:
+        return mismatch(v);
+    }
+}
+
+static stage operands(verdict *v)
+{
+    size_t i = 0;
+    bool optional = false;
+    for (const char *letter = v->form->operands; *letter; letter++) {
+        if (*letter == '*')
+            return RIGHT;
+        if (*letter == '?') {
+            optional = true;
+            continue;
+        }
+        if (i == v->instr->n_operands)
+            return optional ? RIGHT : fail(v, COUNT, "Arguments mismatch for instruction '%s'", v->title);
+        const stage got = operand(v, *letter, i++);
+        if (got != RIGHT)
+            return got;
+    }
+    return i == v->instr->n_operands ? RIGHT
+                                     : fail(v, COUNT, "Arguments mismatch for instruction '%s'", v->title);
+}
+
+/* ---- modifiers ---- */
+
+static bool types_agree(const ptx_form *form, const ptx_instr *instr)
+{
+    const ptx_type types[] = {instr->type, instr->type2, instr->type3, instr->type4};
+    for (size_t i = 0; i < KR_COUNT(types); i++)
+        if (form->types[i] ? !is(form->types[i], types[i]) : types[i] != PTX_NONE)
+            return false;
+    return true;
+}
+
+static bool round_allowed(uint64_t allowed, ptx_round round)
+{
+    switch (round) {
+    case PTX_RN:
+        return allowed & (K(ROUND) | K(RN));
+    case PTX_RZ:
+        return allowed & (K(ROUND) | K(RZ));
+    case PTX_RM:
+    case PTX_RP:
+        return allowed & K(ROUND);
+    case PTX_RNA:
+        return allowed & K(RNA);
+    default:
+        return true;
+    }
+}
+
+/* These make another instruction of it: with a wrong one the assembler finds none of such types. */
+static const uint64_t names =
+    PTX_HI | PTX_LO | PTX_WIDE | PTX_LEFT | PTX_RIGHT | PTX_TO | PTX_ARRIVE | PTX_RED;
+
+static const struct {
+    uint64_t any;
+    const char *text; /* %s: the instruction */
+} missing[] = {
+    {PTX_APPROX | K(ROUND), "Rounding modifier or '.approx' modifier required for instruction '%s'"},
+    {K(ROUND) | K(ROUND_INT), "Rounding modifier required for instruction '%s'"},
+    {PTX_APPROX, ".approx modifier required for instruction '%s'"},
+    {PTX_FTZ, "'.ftz' modifier required for instruction '%s'"},
+    {PTX_SATFINITE, "'.satfinite' modifier required for instruction '%s'"},
+    {K(COMPARE), "Comparison modifier required for instruction '%s'"},
+    {K(NOFTZ), "'.noftz' modifier required for instruction '%s'"},
+    {K(ATOMIC), "Reduction operation is required for instruction '%s'"},
+    {PTX_SYNC, ".sync modifier required for instruction '%s'"},
+    {PTX_ALIGNED, ".aligned modifier required for instruction '%s'"},
+    {K(SHUFFLE), "Shuffle modifier required for instruction '%s'"},
+    {PTX_WRAP | PTX_CLAMP, "Clamp modifier required for instruction '%s'"},
+    {PTX_HI | PTX_LO, "'.hi/.lo' modifier required for instruction '%s'"},
+    {PTX_ALL | PTX_ANY, ".mode modifier required for instruction '%s'"},
+    {K(SPACE), "State space modifier required for instruction '%s'"},
+    {K(GL), "Membar level required for instruction '%s'"},
+    {K(SCOPE), "Scope modifier required for instruction '%s'"},
+    {K(LEVEL), "Cache level modifier required for instruction '%s'"},
+    {K(COPY), "'.ca or .cg' modifier required for instruction '%s'"},
+};
+
+static stage lacks(verdict *v, uint64_t wanted)
+{
+    const ptx_op op = v->instr->op;
+    if ((wanted & names) && op != PTX_OP_DP2A)
+        return op == PTX_OP_MUL24 || op == PTX_OP_MAD24 || op == PTX_OP_SHF
+                   ? fail(v, MISSING, "Not a name of any known instruction: '%s'", v->title)
+                   : fail(v, TYPES, "Unexpected instruction types specified for '%s'", v->title);
+    if (op == PTX_OP_BAR && (wanted & PTX_SYNC))
+        return fail(v, MISSING, "Barrier modifier required for instruction '%s'", v->title);
+    for (size_t i = 0; v->wanted && i < KR_COUNT(missing); i++) {
+        const uint64_t any = missing[i].any;
+        if (!(wanted & any) || ((any & PTX_APPROX) && (wanted & any) != any))
+            continue;
+        const char *hole = strstr(missing[i].text, "%s");
+        kr__format(v->message, sizeof v->message, "%.*s%s%s", (int)(hole - missing[i].text), missing[i].text,
+                   v->title, hole + 2);
+        break;
+    }
+    return MISSING;
+}
+
+static stage modifiers(verdict *v, uint64_t written)
+{
+    const ptx_form *form = v->form;
+    uint64_t allowed = form->allowed;
+    if (!round_allowed(allowed, v->instr->round))
+        return fail(v, MODIFIERS, "Illegal rounding modifier for instruction '%s'", v->title);
+    if (allowed & (K(RN) | K(RZ) | K(RNA)))
+        allowed |= K(ROUND);
+    const uint64_t excess = written & ~allowed;
+    if (excess & (K(ROUND) | K(ROUND_INT)))
+        return fail(v, MODIFIERS, "Illegal rounding modifier for instruction '%s'", v->title);
+    if (excess & names)
+        return fail(v, TYPES, "Unexpected instruction types specified for '%s'", v->title);
+    if ((excess & PTX_SAT) && is(unsigned_types, v->instr->type))
+        return fail(v, MODIFIERS, "Modifier '.sat' does not apply to '.%s' type",
+                    kr__ptx_type_name(v->instr->type));
+    if (excess)
+        return fail(v, MODIFIERS, "Illegal modifier '.%s' for instruction '%s'",
+                    kr__ptx_modifier_text(excess), v->title);
+    const uint64_t lacking = form->required & ~written;
+    if (lacking)
+        return lacks(v, lacking);
+    return form->one_of && !(form->one_of & written) ? lacks(v, form->one_of) : RIGHT;
+}
+
+static stage version(verdict *v)
+{
+    const ptx_module *module = v->parser->module;
+    if (module->isa < v->form->isa)
+        return fail(v, VERSION, "Feature '%s' requires PTX ISA .version %d.%d or later", v->title,
+                    v->form->isa / 10, v->form->isa % 10);
+    if (module->sm < v->form->sm)
+        return fail(v, VERSION, "Feature '%s' requires .target sm_%d or higher", v->title, v->form->sm);
+    return RIGHT;
+}
+
+static bool is_unsigned_where_signed(const ptx_instr *instr)
+{
+    return (instr->op == PTX_OP_NEG || instr->op == PTX_OP_ABS)
+               ? is(unsigned_types, instr->type)
+               : instr->op == PTX_OP_SLCT && is(unsigned_types, instr->type2);
+}
+
+static stage judge(verdict *v, uint64_t written)
+{
+    if (!types_agree(v->form, v->instr))
+        return is_unsigned_where_signed(v->instr)
+                   ? fail(v, TYPES, "Instruction '%s' applies only to signed numeric types", v->title)
+                   : fail(v, TYPES, "Unexpected instruction types specified for '%s'", v->title);
+    stage got = modifiers(v, written);
+    if (got == RIGHT)
+        got = operands(v);
+    return got == RIGHT ? version(v) : got;
+}
+
+/* ---- rules of single instructions ---- */
+
+static bool compare_agrees(ptx_compare compare, ptx_type type)
+{
+    if (compare == PTX_EQ || compare == PTX_NE)
+        return true;
+    if (is(bit_types, type))
+        return false;
+    if (compare <= PTX_GE)
+        return true;
+    return compare <= PTX_CMP_HS ? is(unsigned_types, type) : !is_integer(type);
+}
+
+static const struct atomic_rule {
+    ptx_sub sub;
+    uint64_t types;
+    const char *name, *text;
+} atomic_rules[] = {
+    {PTX_SUB_ADD,
+     SET(PTX_U32) | SET(PTX_S32) | SET(PTX_U64) | SET(PTX_F64) | SET(PTX_F16) | SET(PTX_F16X2) |
+         SET(PTX_F32) | SET(PTX_BF16) | SET(PTX_BF16X2),
+     "add", ".u32 or .s32 or .u64 or .f64 or f16 or f16x2 or .f32 or .bf16 or .bf16x2"},
+    {PTX_SUB_MIN,
+     SET(PTX_U32) | SET(PTX_S32) | SET(PTX_U64) | SET(PTX_S64) | SET(PTX_F16) | SET(PTX_F16X2) |
+         SET(PTX_BF16) | SET(PTX_BF16X2),
+     "min", ".u32 or .s32 or .u64 or .s64 or .f16 or .f16x2 or .bf16 or .bf16x2"},
+    {PTX_SUB_MAX,
+     SET(PTX_U32) | SET(PTX_S32) | SET(PTX_U64) | SET(PTX_S64) | SET(PTX_F16) | SET(PTX_F16X2) |
+         SET(PTX_BF16) | SET(PTX_BF16X2),
+     "max", ".u32 or .s32 or .u64 or .s64 or .f16 or .f16x2 or .bf16 or .bf16x2"},
+    {PTX_SUB_INC, SET(PTX_U32), "inc", ".u32"},
+    {PTX_SUB_DEC, SET(PTX_U32), "dec", ".u32"},
+    {PTX_SUB_AND, SET(PTX_B32) | SET(PTX_B64), "and", ".b32 or .b64"},
+    {PTX_SUB_OR, SET(PTX_B32) | SET(PTX_B64), "or", ".b32 or .b64"},
+    {PTX_SUB_XOR, SET(PTX_B32) | SET(PTX_B64), "xor", ".b32 or .b64"},
+    {PTX_SUB_EXCH, SET(PTX_B32) | SET(PTX_B64) | SET(PTX_B128), "exch", ".b32 or .b64 or .b128"},
+};
+
+static const char *atomic_name(ptx_sub sub)
+{
+    for (size_t i = 0; i < KR_COUNT(atomic_rules); i++)
+        if (atomic_rules[i].sub == sub)
+            return atomic_rules[i].name;
+    return "";
+}
+
+static void check_atomic(ptx_parser *p, const ptx_instr *instr, const char *title)
+{
+    if (instr->scope && !kr__ptx_has(p, instr->line, "scopes on atomic operations", 50, 60))
+        return;
+    if (instr->type == PTX_F64 && !kr__ptx_has(p, instr->line, "atom.add.f64", 50, 60))
+        return;
+    for (size_t i = 0; i < KR_COUNT(atomic_rules); i++) {
+        const struct atomic_rule *rule = &atomic_rules[i];
+        if (instr->sub != rule->sub)
+            continue;
+        if (instr->op == PTX_OP_RED && rule->sub == PTX_SUB_EXCH)
+            kr__ptx_error(p, instr->line, "Illegal operation '.exch' for instruction 'red'");
+        else if (!is(rule->types, instr->type))
+            kr__ptx_error(p, instr->line, "Operation .%s requires %s type for instruction '%s'", rule->name,
+                          rule->text, title);
+        return;
+    }
+}
+
+static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
+{
+    const char *title = kr__ptx_opcodes[instr->op].name;
+    const bool is_load = instr->op != PTX_OP_ST;
+    const bool ordered = instr->order >= PTX_RELAXED;
+    if (instr->order > PTX_RELAXED && instr->order != PTX_MMIO &&
+        instr->order != (is_load ? PTX_ACQUIRE : PTX_RELEASE)) {
+        kr__ptx_error(p, instr->line, "Illegal modifier '.%s' for instruction '%s'",
+                      kr__ptx_order_name(instr->order), title);
+        return;
+    }
+    if (ordered && !instr->scope) {
+        kr__ptx_error(p, instr->line, "Modifier '.%s' requires scope with '%s' instruction",
+                      kr__ptx_order_name(instr->order), title);
+        return;
+    }
+    if (instr->scope && !ordered) {
+        static const char *const scopes[] = {"", "cta", "cluster", "gpu", "sys"};
+        kr__ptx_error(p, instr->line, "Modifier '.%s' requires memory order with '%s' instruction",
+                      scopes[instr->scope], title);
+        return;
+    }
+    static const char *const spaces[] = {
+        [PTX_SPACE_CONST] = "const", [PTX_SPACE_LOCAL] = "local", [PTX_SPACE_PARAM] = "param"};
+    if (instr->order && instr->order != PTX_WEAK && instr->space < KR_COUNT(spaces) && spaces[instr->space]) {
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be applied to '.%s' space",
+                      kr__ptx_order_name(instr->order), spaces[instr->space]);
+        return;
+    }
+    const uint64_t cached = spelling->modifiers & (K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE));
+    if (instr->order == PTX_VOLATILE && cached) {
+        kr__ptx_error(p, instr->line, "Modifier '.volatile' cannot be combined with modifier '.%s'",
+                      kr__ptx_modifier_text(cached));
+        return;
+    }
+    if ((instr->flags & PTX_NC) && instr->space != PTX_SPACE_GLOBAL) {
+        kr__ptx_error(p, instr->line, "Modifier '.nc' requires .global space");
+        return;
+    }
+    if (!is_load && instr->space == PTX_SPACE_CONST) {
+        kr__ptx_error(p, instr->line, "State space incorrect for instruction '%s'", title);
+        return;
+    }
+    const ptx_operand *to = &instr->operands[0];
+    if (!is_load && to->kind == PTX_OPERAND_ADDRESS && to->variable && to->variable->is_parameter &&
+        to->variable->space == PTX_SPACE_PARAM && p->function->is_entry) {
+        kr__ptx_error(p, instr->line, "Illegal to write to function input parameter '%s'",
+                      to->variable->name);
+        return;
+    }
+    if (instr->vector * kr__ptx_type_bytes(instr->type) <= 16)
+        return;
+    if (!kr__ptx_has(p, instr->line, "256 bit wide load/store", 88, 100))
+        return;
+    if (instr->space != PTX_SPACE_GLOBAL)
+        kr__ptx_error(p, instr->line, "global state space expected for feature '256 bit wide load/store'");
+}
+
+static void check_barrier(ptx_parser *p, const ptx_instr *instr)
+{
+    const size_t at = instr->flags & PTX_RED ? 1 : 0;
+    if (instr->flags & PTX_WARP || instr->n_operands <= at)
+        return;
+    const ptx_operand *barrier = &instr->operands[at], *threads = &instr->operands[at + 1];
+    if (barrier->kind == PTX_OPERAND_IMMEDIATE && (uint64_t)barrier->bits > 15)
+        kr__ptx_error(p, instr->line, "Barrier number '%lld' out of range, expected to be in range [0..15]",
+                      (long long)barrier->bits);
+    if (instr->n_operands > at + 1 && threads->kind == PTX_OPERAND_IMMEDIATE && threads->bits % 32)
+        kr__ptx_error(p, instr->line,
+                      "Number of threads participating in barrier must be in multiple of warp size");
+    if (!(instr->flags & PTX_RED))
+        return;
+    if (instr->type == PTX_PRED && instr->boolean == PTX_POPC)
+        kr__ptx_error(p, instr->line, "Operation requires .u32 type");
+    else if (instr->type == PTX_U32 && instr->boolean != PTX_POPC)
+        kr__ptx_error(p, instr->line, "Operation requires .pred type");
+    else if (instr->boolean == PTX_XOR)
+        kr__ptx_error(p, instr->line, "Illegal reduction operation for instruction 'bar.red.pred'");
+}
+
+static void check_copy(ptx_parser *p, const ptx_instr *instr)
+{
+    const int64_t n = instr->operands[2].bits;
+    if (instr->sub == PTX_SUB_CG ? n != 16 : n != 4 && n != 8 && n != 16)
+        kr__ptx_error(p, instr->line,
+                      "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
+                      (long long)n, instr->sub == PTX_SUB_CG ? "16" : "4 or 8 or 16");
+    if (instr->space != PTX_SPACE_SHARED)
+        kr__ptx_error(p, instr->line, "State space incorrect for instruction 'cp.async'");
+}
+
+/* mma: the shapes of a type, and since when */
+static const struct {
+    uint64_t types; /* of a */
+    uint8_t m, n, k, isa, sm;
+} mma_shapes[] = {
+    {SET(PTX_F16), 8, 8, 4, 64, 70},
+    {SET(PTX_F16), 16, 8, 8, 65, 75},
+    {SET(PTX_F16), 16, 8, 16, 70, 80},
+    {SET(PTX_BF16), 16, 8, 8, 70, 80},
+    {SET(PTX_BF16), 16, 8, 16, 70, 80},
+    {SET(PTX_TF32), 16, 8, 4, 70, 80},
+    {SET(PTX_TF32), 16, 8, 8, 70, 80},
+    {SET(PTX_F64), 8, 8, 4, 70, 80},
+    {SET(PTX_F64), 16, 8, 4, 78, 90},
+    {SET(PTX_F64), 16, 8, 8, 78, 90},
+    {SET(PTX_F64), 16, 8, 16, 78, 90},
+    {SET(PTX_U8) | SET(PTX_S8), 8, 8, 16, 65, 75},
+    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 16, 70, 80},
+    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 32, 70, 80},
+    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 32, 84, 89},
+    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 16, 87, 89},
+};
+
+/* Registers a lane that hold rows x columns of a type; a warp's quarter shares m8n8k4's in halves. */
+static size_t fragment_size(const ptx_instr *instr, ptx_type type, size_t rows, size_t columns)
+{
+    const size_t lanes = instr->type2 == PTX_F16 && instr->shape[2] == 4 ? 8 : 32;
+    const size_t element = kr__ptx_type_bytes(type), reg = element == 8 ? 8 : 4;
+    return rows * columns * element / (lanes * reg);
+}
+
+static void check_mma(ptx_parser *p, const ptx_instr *instr)
+{
+    const uint8_t *shape = instr->shape;
+    size_t i = 0;
+    while (i < KR_COUNT(mma_shapes) &&
+           !(is(mma_shapes[i].types, instr->type2) && mma_shapes[i].m == shape[0] &&
+             mma_shapes[i].n == shape[1] && mma_shapes[i].k == shape[2]))
+        i++;
+    char name[24];
+    kr__format(name, sizeof name, ".m%un%uk%u", shape[0], shape[1], shape[2]);
+    if (i == KR_COUNT(mma_shapes)) {
+        kr__ptx_error(p, instr->line, "Illegal modifier '%s' for instruction 'mma'", name);
+        return;
+    }
+    if (!kr__ptx_has(p, instr->line, name, mma_shapes[i].isa, mma_shapes[i].sm))
+        return;
+    const bool any_layout = shape[0] == 8 && shape[2] == 4 && instr->type2 == PTX_F16;
+    if (!any_layout && instr->layout != 2) {
+        kr__ptx_error(p, instr->line, "Illegal %s for instruction 'mma'",
+                      instr->layout & 1 ? "alayout '.col'" : "blayout '.row'");
+        return;
+    }
+    if (instr->type == PTX_F16 && instr->type4 == PTX_F32)
+        kr__ptx_error(p, instr->line,
+                      ".dtype must be '.f32' when .ctype is '.f32' for 'mma' instruction with shape '%s'",
+                      name);
+    const size_t sizes[] = {fragment_size(instr, instr->type, shape[0], shape[1]),
+                            fragment_size(instr, instr->type2, shape[0], shape[2]),
+                            fragment_size(instr, instr->type3, shape[2], shape[1]),
+                            fragment_size(instr, instr->type4, shape[0], shape[1])};
+    const ptx_type types[] = {instr->type, instr->type2, instr->type3, instr->type4};
+    for (size_t k = 0; k < KR_COUNT(sizes); k++) {
+        const ptx_operand *at = &instr->operands[k];
+        if (at->kind != PTX_OPERAND_VECTOR || at->n_elements != sizes[k]) {
+            kr__ptx_error(p, instr->line,
+                          "Vector of size %zu is expected for argument %zu of instruction 'mma'", sizes[k],
+                          k);
+            continue;
+        }
+        const bool is_float = types[k] == PTX_F32 || types[k] == PTX_F64;
+        const ptx_type want = is_float ? types[k] : PTX_B32;
+        for (size_t e = 0; e < at->n_elements; e++)
+            if (!agrees(at->elements[e].reg->type, want) ||
+                (!is_float && at->elements[e].reg->type == PTX_F32)) {
+                kr__ptx_error(p, instr->line, "Arguments mismatch for instruction 'mma'");
+                return;
+            }
+    }
+}
+
+/* Integers: every value of the second type is one of the first. */
+static bool cannot_overflow(ptx_type to, ptx_type from)
+{
+    const size_t n = kr__ptx_type_bytes(to), m = kr__ptx_type_bytes(from);
+    if (!is_integer(to) || !is_integer(from))
+        return false;
+    return is(signed_types, to) == is(signed_types, from) ? n >= m : is(signed_types, to) && n > m;
+}
+
+static bool in_space(const ptx_instr *instr, unsigned set)
+{
+    return (set | 1u << PTX_SPACE_GENERIC) >> instr->space & 1;
+}
+
+/* What the forms do not say. */
+static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
+                         const char *title)
+{
+    switch (instr->op) {
+    case PTX_OP_SETP:
+    case PTX_OP_SET:
+        if (!compare_agrees(instr->compare, instr->op == PTX_OP_SET ? instr->type2 : instr->type))
+            kr__ptx_error(p, instr->line, "Mismatch between instruction type and comparison qualifier");
+        else if (instr->boolean == PTX_POPC)
+            kr__ptx_error(p, instr->line, "Illegal modifier '.popc' for instruction '%s'", title);
+        break;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        if (!in_space(instr,
+                      1u << PTX_SPACE_GLOBAL | 1u << PTX_SPACE_SHARED | 1u << PTX_SPACE_SHARED_CLUSTER))
+            kr__ptx_error(p, instr->line, "State space incorrect for instruction '%s'", title);
+        else if (instr->order == PTX_WEAK || instr->order == PTX_VOLATILE)
+            kr__ptx_error(p, instr->line, "Illegal modifier '.%s' for instruction '%s'",
+                          kr__ptx_order_name(instr->order), title);
+        else if (instr->op == PTX_OP_RED && instr->order && instr->order != PTX_RELAXED &&
+                 instr->order != PTX_RELEASE)
+            kr__ptx_error(p, instr->line, "Illegal modifier '.%s' for instruction 'red'",
+                          kr__ptx_order_name(instr->order));
+        else
+            check_atomic(p, instr, title);
+        break;
+    case PTX_OP_LDU:
+    case PTX_OP_PREFETCH:
+        if (!in_space(instr,
+                      1u << PTX_SPACE_GLOBAL | (instr->op == PTX_OP_PREFETCH ? 1u << PTX_SPACE_LOCAL : 0)))
+            kr__ptx_error(p, instr->line, "State space incorrect for instruction '%s'", title);
+        break;
+    case PTX_OP_LD:
+    case PTX_OP_ST:
+        check_memory(p, spelling, instr);
+        break;
+    case PTX_OP_CVT:
+        if ((instr->flags & PTX_SAT) && cannot_overflow(instr->type, instr->type2))
+            kr__ptx_error(p, instr->line, "Illegal modifier '.sat' for instruction 'cvt'");
+        break;
+    case PTX_OP_CVTA:
+    case PTX_OP_ISSPACEP:
+        if (instr->space == PTX_SPACE_PARAM)
+            kr__ptx_has(p, instr->line, "cvta/isspacep with .param state space", 77, 70);
+        break;
+    case PTX_OP_MMA:
+        check_mma(p, instr);
+        break;
+    case PTX_OP_LDMATRIX:
+    case PTX_OP_STMATRIX:
+    case PTX_OP_MOVMATRIX:
+        if (instr->shape[0] != 8 || instr->shape[1] != 8)
+            kr__ptx_unsupported(p, instr->line, "Instruction '%s' of this shape is not supported", title);
+        else if (!in_space(instr, 1u << PTX_SPACE_SHARED))
+            kr__ptx_error(p, instr->line, "State space incorrect for instruction '%s'", title);
+        break;
+    case PTX_OP_MEMBAR:
+        if ((spelling->modifiers & K(SCOPE)) && instr->scope != PTX_CTA && instr->scope != PTX_SYS)
+            kr__ptx_error(p, instr->line, "Illegal modifier '.%s' for instruction 'membar'",
+                          instr->scope == PTX_GPU ? "gpu" : "cluster");
+        break;
+    case PTX_OP_REDUX:
+        if ((instr->type == PTX_B32) != (instr->sub >= PTX_SUB_AND && instr->sub <= PTX_SUB_XOR))
+            kr__ptx_error(p, instr->line, "Incorrect type '.%s' for operation '.%s' in instruction 'redux'",
+                          kr__ptx_type_name(instr->type), atomic_name(instr->sub));
+        break;
+    case PTX_OP_BAR:
+        check_barrier(p, instr);
+        break;
+    case PTX_OP_CP_ASYNC:
+        check_copy(p, instr);
+        break;
+    case PTX_OP_SHFL:
+    case PTX_OP_VOTE:
+        if (!(spelling->modifiers & PTX_SYNC) && p->module->isa >= 64 && p->module->sm >= 70)
+            kr__ptx_error(
+                p, instr->line,
+                "Instruction '%s' without '.sync' is not supported on .target sm_70 and higher from PTX ISA "
+                "version 6.4",
+                title);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The name in messages: the opcode, with the modifiers that make it another instruction. */
+static void title(const ptx_spelling *spelling, char *to, size_t bytes)
+{
+    static const struct {
+        uint32_t flag;
+        const char *text;
+    } parts[] = {{PTX_HI, ".hi"},   {PTX_LO, ".lo"}, {PTX_WIDE, ".wide"},     {PTX_LEFT, ".l"},
+                 {PTX_RIGHT, ".r"}, {PTX_TO, ".to"}, {PTX_ARRIVE, ".arrive"}, {PTX_RED, ".red"}};
+    kr__format(to, bytes, "%s", kr__ptx_opcodes[spelling->row].name);
+    for (size_t i = 0; i < KR_COUNT(parts); i++)
+        if (spelling->modifiers & parts[i].flag)
+            kr__format(to + strlen(to), bytes - strlen(to), "%s", parts[i].text);
+}
+
+void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr)
+{
+    const ptx_form *forms = kr__ptx_opcodes[spelling->row].forms;
+    verdict v = {.parser = p, .instr = instr, .title = kr__ptx_opcodes[spelling->row].name};
+    for (v.form = forms; v.form->operands; v.form++)
+        if (judge(&v, spelling->modifiers) == RIGHT) {
+            check_single(p, spelling, instr, v.title);
+            return;
+        }
+    if (v.form == forms)
+        return; /* not checked */
+    char name[48], message[sizeof v.message] = "";
+    title(spelling, name, sizeof name);
+    v.title = name;
+    v.wanted = true;
+    int best = -1;
+    for (v.form = forms; v.form->operands; v.form++) {
+        const int got = (int)judge(&v, spelling->modifiers);
+        if (got > best) {
+            best = got;
+            memcpy(message, v.message, sizeof message);
+        }
+    }
+    kr__ptx_error(p, instr->line, "%s", message);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ptx/front/front.h"
+
+#include <string.h>
+
+/* An instruction's name: ".rn.ftz.f32" into the fields of a ptx_instr. */
+
+#define K(kind) (1ull << PTX_KIND_##kind)
+
+static uint64_t bit_of(const ptx_modifier *modifier)
+{
+    return modifier->kind ? 1ull << modifier->kind : modifier->value;
+}
+
+/* What modifiers of this kind are in a form's eyes: .rn is allowed by K(ROUND) and by K(RN). */
+static uint64_t allowing(const ptx_modifier *modifier)
+{
+    if (modifier->kind != PTX_KIND_ROUND)
+        return bit_of(modifier);
+    switch (modifier->value) {
+    case PTX_RN:
+        return K(ROUND) | K(RN);
+    case PTX_RZ:
+        return K(ROUND) | K(RZ);
+    case PTX_RNA:
+        return K(RNA);
+    default:
+        return K(ROUND);
+    }
+}
+
+/* The meaning of `word` for this instruction; NULL: reported. */
+static const ptx_modifier *meaning(ptx_parser *p, ptx_op op, ptx_text word, unsigned line)
+{
+    const ptx_name *name = kr__ptx_find_name(&p->keywords, word, kr__ptx_hash(word));
+    if (!name || name->kind != PTX_NAME_MODIFIER) {
+        kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
+        return NULL;
+    }
+    const ptx_modifier *first = &kr__ptx_modifiers[name->index],
+                       *end = kr__ptx_modifiers + kr__ptx_n_modifiers;
+    for (const ptx_modifier *row = first; row < end && !strcmp(row->text, first->text); row++)
+        if (p->allowed[op] & allowing(row))
+            return row;
+    if (first->kind == PTX_KIND_SPACE)
+        kr__ptx_error(p, line, "No state space qualifier expected for instruction '%s'",
+                      kr__ptx_opcodes[op].name);
+    else if (first->kind == PTX_KIND_VECTOR)
+        kr__ptx_error(p, line, "Vector qualifier is not allowed for instruction '%s'",
+                      kr__ptx_opcodes[op].name);
+    else
+        kr__ptx_error(p, line, "%s '%.*s' for instruction '%s'",
+                      first->kind == PTX_KIND_ROUND || first->kind == PTX_KIND_ROUND_INT
+                          ? "Illegal rounding modifier"
+                          : "Illegal modifier",
+                      (int)word.bytes, word.at, kr__ptx_opcodes[op].name);
+    return NULL;
+}
+
+/* ".m16n8k8": digits after m, n and k. */
+static bool shape(ptx_text word, uint8_t to[3])
+{
+    static const char letters[] = "mnk";
+    size_t at = 1, n = 0;
+    for (; n < 3 && at < word.bytes && word.at[at] == letters[n]; n++) {
+        unsigned value = 0;
+        for (at++; at < word.bytes && word.at[at] >= '0' && word.at[at] <= '9' && value < 1000; at++)
+            value = value * 10 + (unsigned)(word.at[at] - '0');
+        if (!value || value > UINT8_MAX)
+            return false;
+        to[n] = (uint8_t)value;
+    }
+    return n >= 2 && at == word.bytes;
+}
+
+static bool add_type(ptx_instr *instr, ptx_type type)
+{
+    ptx_type *const slots[] = {&instr->type, &instr->type2, &instr->type3, &instr->type4};
+    for (size_t i = 0; i < KR_COUNT(slots); i++)
+        if (!*slots[i]) {
+            *slots[i] = type;
+            return true;
+        }
+    return false;
+}
+
+static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
+{
+    switch (modifier->kind) {
+    case 0:
+        instr->flags |= modifier->value;
+        break;
+    case PTX_KIND_ROUND:
+    case PTX_KIND_ROUND_INT:
+        instr->round = (ptx_round)modifier->value;
+        break;
+    case PTX_KIND_COMPARE:
+        instr->compare = (ptx_compare)modifier->value;
+        break;
+    case PTX_KIND_BOOL:
+        instr->boolean = (ptx_bool)modifier->value;
+        break;
+    case PTX_KIND_SPACE:
+        if (!(seen & K(SPACE)))
+            instr->space = (ptx_space)modifier->value;
+        break;
+    case PTX_KIND_ORDER:
+        if (instr->order != PTX_MMIO)
+            instr->order = (ptx_order)modifier->value;
+        break;
+    case PTX_KIND_SCOPE:
+    case PTX_KIND_GL:
+        instr->scope = (ptx_scope)modifier->value;
+        break;
+    case PTX_KIND_VECTOR:
+        instr->vector = (uint8_t)modifier->value;
+        break;
+    case PTX_KIND_COUNT:
+        instr->shape[2] = (uint8_t)modifier->value;
+        break;
+    case PTX_KIND_LAYOUT:
+        instr->layout |= (uint8_t)(modifier->value << (seen & K(LAYOUT) ? 1 : 0));
+        break;
+    case PTX_KIND_ATOMIC:
+    case PTX_KIND_CAS:
+    case PTX_KIND_SHUFFLE:
+    case PTX_KIND_PERMUTE:
+    case PTX_KIND_COPY:
+    case PTX_KIND_TEST:
+        instr->sub = (ptx_sub)modifier->value;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Kinds that an instruction may have several of: spaces and layouts are counted by the forms, .mmio.relaxed,
+ * L1:: and L2:: hints, .xorsign.abs, .proxy.async. */
+#define REPEATABLE (K(SPACE) | K(LAYOUT) | K(ORDER) | K(HINT) | K(PROXY) | PTX_XORSIGN_ABS)
+
+static bool repeated(ptx_parser *p, const ptx_modifier *modifier, uint64_t seen, ptx_op op, ptx_text word,
+                     unsigned line)
+{
+    uint64_t bit = bit_of(modifier);
+    if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
+        bit = K(ROUND) | K(ROUND_INT);
+    if (!(seen & bit) || (bit & REPEATABLE)) {
+        if (modifier->kind == PTX_KIND_SPACE && (seen & bit) && !(p->allowed[op] & K(SPACES))) {
+            kr__ptx_error(p, line, "Unexpected number of state spaces specified in instruction '%s'",
+                          kr__ptx_opcodes[op].name);
+            return true;
+        }
+        return false;
+    }
+    if (bit & K(ROUND))
+        kr__ptx_error(p, line, "Multiple rounding modifiers specified");
+    else
+        kr__ptx_error(p, line, "Duplicate %.*s modifier", (int)word.bytes, word.at);
+    return true;
+}
+
+bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int sm)
+{
+    const bool new_enough = p->module->isa >= isa, large_enough = p->module->sm >= sm;
+    if (!new_enough)
+        kr__ptx_error(p, line, "Feature '%s' requires PTX ISA .version %d.%d or later", feature, isa / 10,
+                      isa % 10);
+    if (!large_enough)
+        kr__ptx_error(p, line, "Feature '%s' requires .target sm_%d or higher", feature, sm);
+    return new_enough && large_enough;
+}
+
+static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, ptx_spelling *to)
+{
+    ptx_instr *instr = &to->instr;
+    const ptx_type type = kr__ptx_type_named(word);
+    if (type) {
+        if (add_type(instr, type))
+            return true;
+        kr__ptx_error(p, line, "Unexpected instruction types specified for '%s'", kr__ptx_opcodes[op].name);
+        return false;
+    }
+    if ((p->allowed[op] & K(SHAPE)) && shape(word, instr->shape)) {
+        to->modifiers |= K(SHAPE);
+        return true;
+    }
+    const ptx_modifier *modifier = meaning(p, op, word, line);
+    if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
+        return false;
+    apply(modifier, to->modifiers, instr);
+    to->modifiers |= bit_of(modifier);
+    return kr__ptx_has(p, line, modifier->feature, modifier->isa, modifier->sm);
+}
+
+/* ".rn.f32": its first word, and then the rest. */
+static bool next_word(ptx_text *words, ptx_text *word)
+{
+    ptx_lexer lexer = {.at = words->at, .end = words->at + words->bytes, .word_end = words->at};
+    ptx_token token;
+    kr__ptx_next_token(&lexer, &token);
+    *word = token.text;
+    words->at = lexer.at;
+    words->bytes = (size_t)(lexer.end - lexer.at);
+    return token.kind == PTX_TOKEN_DOTTED;
+}
+
+void kr__ptx_decode_unknown(ptx_parser *p, ptx_text words, unsigned line)
+{
+    for (ptx_text word; next_word(&words, &word);) {
+        const ptx_name *name = kr__ptx_find_name(&p->keywords, word, kr__ptx_hash(word));
+        if (!name && !kr__ptx_type_named(word))
+            kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
+    }
+}
+
+bool kr__ptx_decode(ptx_parser *p, ptx_op op, ptx_text words, unsigned line, ptx_spelling *to)
+{
+    to->row = to->instr.op = op;
+    to->instr.vector = 1;
+    if (!kr__ptx_opcodes[op].forms->operands)
+        return true; /* not checked */
+    bool ok = true;
+    for (ptx_text word; next_word(&words, &word);)
+        ok &= decode_word(p, op, word, line, to);
+    if (op == PTX_OP_BARRIER)
+        to->instr.op = PTX_OP_BAR;
+    else if (op == PTX_OP_BAR && !(to->instr.flags & PTX_WARP))
+        to->instr.flags |= PTX_ALIGNED;
+    return ok;
+}

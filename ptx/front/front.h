@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KR_PTX_FRONT_H
+#define KR_PTX_FRONT_H
+
+/* What the files of this folder share; nobody else includes it. */
+
+#include "ptx/front/ptx.h"
+
+/* ---- names (names.c): a hash table from texts (not NUL-terminated, not copied) to things ---- */
+
+typedef struct ptx_text {
+    const char *at;
+    size_t bytes;
+} ptx_text;
+
+#define PTX_TEXT(literal) ((ptx_text){(literal), sizeof(literal) - 1})
+
+typedef enum ptx_name_kind {
+    PTX_NAME_FREE,
+    PTX_NAME_OPCODE,    /* index: ptx_op */
+    PTX_NAME_MODIFIER,  /* index: the first of its rows */
+    PTX_NAME_SPECIAL,   /* index: ptx_special */
+    PTX_NAME_SPELLING,  /* thing: ptx_spelling, a whole instruction name met before */
+    PTX_NAME_VARIABLE,  /* thing: ptx_variable */
+    PTX_NAME_FUNCTION,  /* thing: ptx_function */
+    PTX_NAME_REGISTER,  /* thing: ptx_register */
+    PTX_NAME_RANGE,     /* thing: ptx_range, `.reg .f32 %f<100>` under "%f" */
+    PTX_NAME_LABEL,     /* index: of ptx_function.labels */
+    PTX_NAME_PROTOTYPE, /* thing: ptx_function, of .callprototype or .calltargets */
+    PTX_NAME_TARGETS    /* thing: ptx_targets, of .branchtargets */
+} ptx_name_kind;
+
+typedef struct ptx_name {
+    ptx_text text;
+    uint32_t hash;
+    ptx_name_kind kind;
+    uint32_t index;
+    void *thing;
+} ptx_name;
+
+typedef struct ptx_names {
+    ptx_name *slots;
+    uint32_t n_names, capacity; /* a power of two, or 0 */
+} ptx_names;
+
+uint32_t kr__ptx_hash(ptx_text text);
+ptx_name *kr__ptx_find_name(const ptx_names *names, ptx_text text, uint32_t hash);
+/* The slot of a new name, of the given kind; NULL when out of memory. The text must not be there yet. */
+ptx_name *kr__ptx_add_name(kr__arena *arena, ptx_names *names, ptx_text text, uint32_t hash,
+                           ptx_name_kind kind);
+
+/* ---- tokens (lex.c) ---- */
+
+typedef enum ptx_token_kind {
+    PTX_TOKEN_END,
+    PTX_TOKEN_WORD,   /* add, %r1, $L1, _ */
+    PTX_TOKEN_DOTTED, /* .s32, .shared::cta: text begins with the dot */
+    PTX_TOKEN_INTEGER,
+    PTX_TOKEN_FLOAT,  /* value: a double's bits, or with float_bytes 4 a float's */
+    PTX_TOKEN_STRING, /* text without the quotes */
+    PTX_TOKEN_MARK,   /* punctuation: mark */
+    PTX_TOKEN_WRONG   /* a byte that begins no token */
+} ptx_token_kind;
+
+#define PTX_MARK2(a, b) ((a) | (b) << 8)
+
+typedef struct ptx_token {
+    ptx_token_kind kind;
+    uint8_t float_bytes;
+    bool overflow; /* an integer of more than 64 bits */
+    int mark;
+    unsigned line;
+    ptx_text text;
+    uint64_t value;
+} ptx_token;
+
+typedef struct ptx_lexer {
+    const char *at, *end;
+    const char *word_end; /* end of the last word or dotted word: ".2d" right after one is no number */
+    unsigned line;
+} ptx_lexer;
+
+void kr__ptx_next_token(ptx_lexer *lexer, ptx_token *token);
+bool kr__ptx_is_mark(const ptx_token *token, int mark);
+bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dotted word */
+
+/* ---- the instruction table (table.c, opcodes.def, modifiers.def) ---- */
+
+/* Kinds of modifiers beside those that are a ptx_flag; bits above them. */
+#define PTX_MODIFIER_KINDS(X)                                                                         \
+    X(ROUND)                                                                                          \
+    X(ROUND_INT) X(COMPARE) X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) \
+        X(CACHE_STORE) X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY)  \
+            X(SHAPE) X(COUNT) X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(MASK) X(DEPENDENTS) X(RN) X(RZ)   \
+                X(RNA) /* in a form: of ROUND only these */                                           \
+        X(SPACES)      /* in a form: two state spaces */
+
+enum {
+    PTX_FIRST_KIND = 31,
+#define PTX_KIND_ENUM(name) PTX_KIND_##name,
+    PTX_MODIFIER_KINDS(PTX_KIND_ENUM)
+#undef PTX_KIND_ENUM
+        PTX_KIND_END
+};
+
+/* One way of writing an instruction. */
+typedef struct ptx_form {
+    uint64_t types[4];    /* sets of ptx_type; empty: no such type modifier */
+    uint64_t allowed;     /* modifiers: ptx_flag bits and 1 << PTX_KIND_... */
+    uint64_t required;    /* of those */
+    uint64_t one_of;      /* at least one of these; empty: no such rule */
+    const char *operands; /* see opcodes.def */
+    uint8_t isa, sm;      /* at least; 0: ever */
+} ptx_form;
+
+typedef struct ptx_opcode {
+    const char *name;
+    const ptx_form *forms; /* ended by one without operands */
+} ptx_opcode;
+
+extern const ptx_opcode kr__ptx_opcodes[PTX_OP_COUNT];
+
+typedef struct ptx_modifier {
+    const char *text; /* without the dot */
+    uint8_t kind;     /* PTX_KIND_..., or 0: a flag */
+    uint8_t isa, sm;  /* at least; 0: ever */
+    uint32_t value;
+    const char *feature; /* what isa and sm are of */
+} ptx_modifier;
+
+extern const ptx_modifier kr__ptx_modifiers[];
+extern const size_t kr__ptx_n_modifiers;
+
+extern const struct ptx_special_row {
+    const char *text;
+    ptx_type type;
+} kr__ptx_specials[PTX_SPECIAL_COUNT];
+
+/* One of the modifiers of a set, for a message. */
+const char *kr__ptx_modifier_text(uint64_t set);
+const char *kr__ptx_order_name(ptx_order order); /* "acq_rel" */
+
+/* PTX_NONE where the word (".f32") is no type. */
+ptx_type kr__ptx_type_named(ptx_text word);
+
+/* Is there such a target, and from which .version on? 0: no. *sm and *suffix only where there is. */
+int kr__ptx_target_isa(ptx_text target, int *sm, char *suffix);
+bool kr__ptx_version_known(int isa);
+
+/* ---- the parser (parse.c: module scope; body.c: function bodies; check.c: instructions) ---- */
+
+typedef struct ptx_range {
+    ptx_type type;
+    uint64_t n;
+} ptx_range;
+
+typedef struct ptx_targets {
+    uint32_t *labels;
+    uint32_t n_labels;
+} ptx_targets;
+
+/* An instruction's name as written ("fma.rn.f32"), decoded once however often it stands in the text. */
+typedef struct ptx_spelling {
+    ptx_op row;         /* in opcodes.def: not instr.op for barrier.* */
+    ptx_instr instr;    /* everything that the name says; no operands */
+    uint64_t modifiers; /* those written */
+} ptx_spelling;
+
+/* A name that is not known yet: a label may still come. What never does is reported when the function ends.
+ */
+typedef struct ptx_pending {
+    ptx_text name;
+    unsigned line;
+    bool is_label;
+    uint32_t *target; /* of .branchtargets; NULL: operands[operand] of instruction `instr` */
+    uint32_t instr, operand;
+    struct ptx_pending *next;
+} ptx_pending;
+
+typedef struct ptx_block { /* a lexical scope */
+    ptx_names names;
+    ptx_pending *pending;
+    struct ptx_block *outer;
+} ptx_block;
+
+typedef struct ptx_parser {
+    ptx_lexer lexer;
+    ptx_token token; /* the current one */
+    ptx_module *module;
+    ptx_problem *problem;
+    bool stopped; /* after a fatal error: every further token is the end */
+    ptx_names keywords, spellings;
+    uint64_t allowed[PTX_OP_COUNT]; /* modifiers of any form */
+    ptx_block *block;
+    unsigned depth; /* of nested blocks, braces and parentheses */
+    /* the function whose body is read */
+    ptx_function *function;
+    ptx_instr *instrs; /* malloc'ed, moved to the arena at the end */
+    size_t n_instrs, instr_capacity;
+    ptx_label *labels;
+    size_t n_labels, label_capacity;
+    ptx_register **registers;
+    size_t n_registers, register_capacity;
+    ptx_variable **last_variable; /* of the module, or of the function */
+    unsigned n_variables;
+    ptx_function **last_function;
+    ptx_file **last_file;
+    unsigned loc_file, loc_line;
+    bool unknown, unknown_address; /* an operand, an address names something unknown: not to be judged */
+    bool too_many; /* operands, or parts of an address: more than any instruction that is checked has */
+} ptx_parser;
+
+/* Errors in the assembler's words. kr__ptx_fatal stops the parse. */
+void kr__ptx_error(ptx_parser *p, unsigned line, const char *format, ...) KR_PRINTF(3, 4);
+void kr__ptx_fatal(ptx_parser *p, unsigned line, const char *format, ...) KR_PRINTF(3, 4);
+void kr__ptx_unsupported(ptx_parser *p, unsigned line, const char *format, ...) KR_PRINTF(3, 4);
+void kr__ptx_syntax_error(ptx_parser *p);       /* near the current token */
+void *kr__ptx_new(ptx_parser *p, size_t bytes); /* of the module; NULL: out of memory, said */
+void kr__ptx_no_memory(ptx_parser *p);
+
+void kr__ptx_advance(ptx_parser *p);
+bool kr__ptx_accept(ptx_parser *p, int mark);
+bool kr__ptx_expect(ptx_parser *p, int mark);
+bool kr__ptx_expect_word(ptx_parser *p, ptx_text *ret_text); /* a name */
+bool kr__ptx_enter(ptx_parser *p);                           /* one deeper, or fatal */
+
+/* A constant expression (constant.c): 64-bit integers, or a float. */
+typedef struct ptx_constant {
+    bool is_float;
+    uint8_t float_bytes;
+    int64_t bits;
+} ptx_constant;
+bool kr__ptx_constant(ptx_parser *p, ptx_constant *ret);
+bool kr__ptx_integer(ptx_parser *p, int64_t *ret);
+uint64_t kr__ptx_float_as(const ptx_constant *constant, ptx_type type); /* its bits in that type */
+
+ptx_function *kr__ptx_use(const ptx_name *name);        /* the function, marked as used */
+ptx_name *kr__ptx_lookup(ptx_parser *p, ptx_text text); /* innermost block first; makes registers of ranges */
+ptx_name *kr__ptx_declare(ptx_parser *p, ptx_text text, unsigned line, ptx_name_kind kind);
+/* `.global .align 4 .b8 name[64] = {...}, more;` from the state space on. */
+void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
+/* `(.param .b32 a, ...)`; names are declared when `declare`. */
+bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare);
+void kr__ptx_file_or_section(ptx_parser *p);
+void kr__ptx_pragma(ptx_parser *p);
+bool kr__ptx_push_block(ptx_parser *p);
+ptx_register *kr__ptx_new_register(ptx_parser *p, ptx_text name, ptx_type type);
+
+void kr__ptx_body(ptx_parser *p, ptx_function *function); /* from the token after '{' to past '}' */
+
+/* Decodes the modifiers of `op` in `words` (".rn.f32"). */
+bool kr__ptx_decode(ptx_parser *p, ptx_op op, ptx_text words, unsigned line, ptx_spelling *to);
+/* Do .version and .target have it? Reports what is missing. */
+bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int sm);
+/* Modifiers of an instruction that is none: reports those that no instruction has. */
+void kr__ptx_decode_unknown(ptx_parser *p, ptx_text words, unsigned line);
+void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr);
+
+#endif

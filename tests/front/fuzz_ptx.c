@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever the bytes: no crash, no leak, and a reason where they are refused. */
+#include "ptx/front/ptx.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    ptx_module *module = NULL;
+    ptx_problem problem;
+    if (kr__ptx_parse((const char *)bytes, n, NULL, &module, &problem)) {
+        kr__text text = {0};
+        for (const ptx_function *function = module->functions; function; function = function->next)
+            for (size_t i = 0; i < function->n_instrs; i++)
+                kr__ptx_print_instr(function, &function->instrs[i], &text);
+        kr__text_free(&text);
+    } else if (!problem.kind || !problem.log.bytes) {
+        abort();
+    }
+    kr__text_free(&problem.log);
+    kr__ptx_module_free(&module);
+    return 0;
+}
