@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fatbins: layout as in fatbinary_section.h and as measured on the output of CUDA 13.0's tools. */
+#include "ptx/image/image.h"
+
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "ptx/image/bytes.h"
+
+enum {
+    HEADER_BYTES = 16,
+    HEADER_VERSION = 1,
+    ENTRY_BYTES = 64, /* the fixed part; a name and an option block may follow */
+    ENTRY_VERSION = 0x0101,
+    KIND_PTX = 1,
+    KIND_ELF = 2,
+    KIND_LTOIR = 8,
+    FLAG_64BIT = 0x1,
+    FLAG_DEBUG = 0x2,
+    FLAG_LINUX = 0x10,
+    FLAG_LZ4 = 0x2000,
+    FLAG_ZSTD = 0x8000,
+    FLAG_A = 0x100000,
+    FLAG_F = 0x200000,
+    FLAG_COMPAT = 0x1000000, /* the option block holds the cubin's .nv.compat */
+};
+static const uint32_t header_magic = 0xba55ed50;
+
+/* No kernel image comes near this; a damaged size must not become an allocation of it. */
+static const uint64_t largest_image = (uint64_t)1 << 31;
+
+const void *kr__fatbin_unwrap(const void *image)
+{
+    kr__bytes bytes = {image, 24, false};
+    if (!kr__begins_with(image, 4, "\xb1\x43\x62\x46", 4))
+        return NULL;
+    return (const void *)(uintptr_t)kr__u64(&bytes, 8);
+}
+
+/* One entry, whose fixed part is inside `bytes`. *ret_next: where the next one begins. */
+static kr_status read_entry(kr__bytes *bytes, size_t at, size_t end, kr__fatbin_entry *ret_entry,
+                            bool *ret_known, size_t *ret_next, kr_error *err)
+{
+    if (end - at < ENTRY_BYTES)
+        return KR_FAIL(err, KR_CORRUPT,
+                       "fatbin: an entry of at least %d bytes was expected at offset %zu, %zu are left",
+                       ENTRY_BYTES, at, end - at);
+    unsigned kind = kr__u16(bytes, at);
+    uint64_t head = kr__u32(bytes, at + 0x04);
+    uint64_t payload = kr__u64(bytes, at + 0x08);
+    uint64_t packed = kr__u32(bytes, at + 0x10);
+    unsigned sm = kr__u32(bytes, at + 0x1c);
+    uint64_t flags = kr__u64(bytes, at + 0x28);
+    uint64_t unpacked = kr__u64(bytes, at + 0x38);
+    if (head < ENTRY_BYTES || head > end - at)
+        return KR_FAIL(err, KR_CORRUPT,
+                       "fatbin: entry at offset %zu: a header of %d to %zu bytes was expected, not %llu", at,
+                       ENTRY_BYTES, end - at, (unsigned long long)head);
+    if (payload > end - at - head)
+        return KR_FAIL(err, KR_CORRUPT,
+                       "fatbin: entry at offset %zu: a payload of at most %llu bytes was expected, not %llu",
+                       at, (unsigned long long)(end - at - head), (unsigned long long)payload);
+    *ret_next = at + head + payload;
+    *ret_known = kind == KIND_PTX || kind == KIND_ELF || kind == KIND_LTOIR;
+    if (!*ret_known)
+        return KR_OK;
+
+    bool is_packed = (flags & (FLAG_LZ4 | FLAG_ZSTD)) != 0;
+    if (is_packed && (packed > payload || unpacked > largest_image))
+        return KR_FAIL(
+            err, KR_CORRUPT,
+            "fatbin: entry at offset %zu: %llu compressed bytes of a payload of %llu, %llu unpacked", at,
+            (unsigned long long)packed, (unsigned long long)payload, (unsigned long long)unpacked);
+    if (sm == 0 || sm > 9999)
+        return KR_FAIL(err, KR_CORRUPT, "fatbin: entry at offset %zu: an SM number was expected, not %u", at,
+                       sm);
+    *ret_entry = (kr__fatbin_entry){
+        .kind = kind == KIND_PTX   ? KR_IMAGE_PTX
+                : kind == KIND_ELF ? KR_IMAGE_CUBIN
+                                   : KR_IMAGE_LTOIR,
+        .arch = {(int)sm / 10, (int)sm % 10,
+                 flags & FLAG_A   ? 'a'
+                 : flags & FLAG_F ? 'f'
+                                  : 0},
+        .isa = kind == KIND_PTX ? kr__u16(bytes, at + 0x1a) * 10 + kr__u16(bytes, at + 0x18) : 0,
+        .compression = flags & FLAG_ZSTD  ? KR__ZSTD
+                       : flags & FLAG_LZ4 ? KR__LZ4
+                                          : KR__STORED,
+        .debug = (flags & FLAG_DEBUG) != 0,
+        .payload = bytes->data + at + head,
+        .payload_bytes = is_packed ? packed : payload,
+        .bytes = is_packed ? unpacked : payload,
+    };
+    return KR_OK;
+}
+
+static kr_status read_entries(kr__bytes *bytes, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err)
+{
+    while (at < end) {
+        kr__fatbin_entry entry;
+        bool known = false;
+        kr_status status = read_entry(bytes, at, end, &entry, &known, &at, err);
+        if (status)
+            return status;
+        if (!known)
+            continue;
+        kr__fatbin_entry *grown = realloc(fatbin->entries, (fatbin->n_entries + 1) * sizeof *grown);
+        if (!grown)
+            return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for fatbin entry %zu", fatbin->n_entries);
+        fatbin->entries = grown;
+        grown[fatbin->n_entries++] = entry;
+    }
+    return KR_OK;
+}
+
+static kr_status read_fatbins(kr__bytes *bytes, kr__fatbin *fatbin, kr_error *err)
+{
+    size_t at = 0;
+    do {
+        if (!kr__bytes_hold(bytes, at, HEADER_BYTES))
+            return KR_FAIL(err, KR_CORRUPT,
+                           "fatbin: a header of %d bytes was expected at offset %zu, %zu are left",
+                           HEADER_BYTES, at, bytes->n - at);
+        uint32_t magic = kr__u32(bytes, at);
+        unsigned version = kr__u16(bytes, at + 4), head = kr__u16(bytes, at + 6);
+        uint64_t size = kr__u64(bytes, at + 8);
+        if (magic != header_magic)
+            return KR_FAIL(err, KR_CORRUPT, "fatbin: magic 0x%08x was expected at offset %zu, not 0x%08x",
+                           header_magic, at, magic);
+        if (version != HEADER_VERSION || head < HEADER_BYTES)
+            return KR_FAIL(
+                err, KR_CORRUPT,
+                "fatbin: version %d and a header of %d bytes were expected at offset %zu, not %u and %u",
+                HEADER_VERSION, HEADER_BYTES, at + 4, version, head);
+        if (!kr__bytes_hold(bytes, at + head, size))
+            return KR_FAIL(err, KR_CORRUPT,
+                           "fatbin: the header at offset %zu promises %llu bytes of entries, %zu are there",
+                           at, (unsigned long long)size, bytes->n - at);
+        kr_status status = read_entries(bytes, at + head, at + head + size, fatbin, err);
+        if (status)
+            return status;
+        at += head + size;
+        while (at < bytes->n && bytes->data[at] == 0) /* padding between concatenated fatbins */
+            at++;
+    } while (at < bytes->n);
+    return KR_OK;
+}
+
+kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **ret_fatbin, kr_error *err)
+{
+    kr__fatbin *fatbin = kr__alloc(1, sizeof *fatbin, err);
+    if (!fatbin)
+        return KR_OUT_OF_HOST_MEMORY;
+    kr__bytes bytes = {image, image_bytes, false};
+    kr_status status = read_fatbins(&bytes, fatbin, err);
+    if (status)
+        kr__fatbin_free(&fatbin);
+    else
+        *ret_fatbin = fatbin;
+    return status;
+}
+
+void kr__fatbin_free(kr__fatbin **fatbin)
+{
+    if (!fatbin || !*fatbin)
+        return;
+    free((*fatbin)->entries);
+    free(*fatbin);
+    *fatbin = NULL;
+}
+
+/* How many bytes came out; anything but entry->bytes is damage. */
+static size_t unpack(const kr__fatbin_entry *entry, char *to)
+{
+    if (entry->compression == KR__ZSTD)
+        return ZSTD_decompress(to, entry->bytes, entry->payload, entry->payload_bytes);
+    if (entry->compression == KR__LZ4)
+        return (size_t)LZ4_decompress_safe(entry->payload, to, (int)entry->payload_bytes, (int)entry->bytes);
+    memcpy(to, entry->payload, entry->bytes);
+    return entry->bytes;
+}
+
+kr_status kr__fatbin_unpack(const kr__fatbin_entry *entry, char **ret_data, size_t *ret_bytes, kr_error *err)
+{
+    if (entry->bytes >= largest_image)
+        return KR_FAIL(err, KR_CORRUPT, "fatbin: an image of %zu bytes", entry->bytes);
+    char *data = kr__alloc(entry->bytes + 1, 1, err);
+    if (!data)
+        return KR_OUT_OF_HOST_MEMORY;
+    size_t bytes = unpack(entry, data);
+    if (bytes != entry->bytes) {
+        free(data);
+        return KR_FAIL(err, KR_CORRUPT,
+                       "fatbin: the %s payload of %zu bytes does not unpack to the %zu bytes promised",
+                       entry->compression == KR__ZSTD ? "zstd" : "LZ4", entry->payload_bytes, entry->bytes);
+    }
+    *ret_bytes = entry->kind == KR_IMAGE_PTX ? strnlen(data, bytes) : bytes;
+    *ret_data = data;
+    return KR_OK;
+}
+
+/* ---- writing ---- */
+
+static void put(uint8_t *to, size_t offset, uint64_t value, size_t bytes)
+{
+    memcpy(to + offset, &value, bytes);
+}
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 7) & ~(size_t)7;
+}
+
+/* The option block of an entry: two words, an empty text of assembler options with its NUL, and from sm_100
+ * on a copy of the cubin's .nv.compat, whose length the second word tells. A plain cubin before that has
+ * none. */
+enum { OPTION_BYTES = 8 + 1 };
+
+typedef struct layout {
+    bool has_options;
+    const void *compat;
+    size_t compat_bytes, head_bytes, payload_bytes;
+} layout;
+
+static layout plan(const kr__fatbin_part *part)
+{
+    layout plan = {.has_options = part->kind == KR_IMAGE_PTX};
+    if (part->kind == KR_IMAGE_CUBIN && part->arch.major >= 10)
+        plan.has_options =
+            kr__cubin_section(part->data, part->bytes, ".nv.compat", &plan.compat, &plan.compat_bytes);
+    plan.head_bytes = ENTRY_BYTES + (plan.has_options ? padded(OPTION_BYTES + plan.compat_bytes) : 0);
+    bool needs_nul =
+        part->kind == KR_IMAGE_PTX && (!part->bytes || ((const char *)part->data)[part->bytes - 1]);
+    plan.payload_bytes = padded(part->bytes + needs_nul);
+    return plan;
+}
+
+static void write_entry(uint8_t *to, const kr__fatbin_part *part, const layout *plan)
+{
+    bool is_ptx = part->kind == KR_IMAGE_PTX;
+    uint64_t flags = FLAG_64BIT | FLAG_LINUX;
+    flags |= part->arch.suffix == 'a' ? FLAG_A : part->arch.suffix == 'f' ? FLAG_F : 0;
+    flags |= plan->compat ? FLAG_COMPAT : 0;
+    put(to, 0x00, is_ptx ? KIND_PTX : KIND_ELF, 2);
+    put(to, 0x02, ENTRY_VERSION, 2);
+    put(to, 0x04, plan->head_bytes, 4);
+    put(to, 0x08, plan->payload_bytes, 8);
+    put(to, 0x14, plan->has_options ? ENTRY_BYTES : 0, 4);
+    put(to, 0x18, is_ptx ? (unsigned)part->isa % 10 : ((const uint8_t *)part->data)[8],
+        2); /* ELF: its ABI, 1 */
+    put(to, 0x1a, is_ptx ? (unsigned)part->isa / 10 : 1, 2);
+    put(to, 0x1c, (unsigned)(part->arch.major * 10 + part->arch.minor), 4);
+    put(to, 0x28, flags, 8);
+    if (plan->has_options) {
+        put(to, 0x40, ENTRY_BYTES + 8, 4);
+        put(to, 0x44, plan->compat_bytes, 4);
+    }
+    if (plan->compat)
+        memcpy(to + ENTRY_BYTES + OPTION_BYTES, plan->compat, plan->compat_bytes);
+    memcpy(to + plan->head_bytes, part->data, part->bytes);
+}
+
+kr_status kr__fatbin_write(const kr__fatbin_part *parts, size_t n_parts, void **ret_image, size_t *ret_bytes,
+                           kr_error *err)
+{
+    size_t bytes = HEADER_BYTES;
+    for (size_t i = 0; i < n_parts; i++) {
+        if (parts[i].kind != KR_IMAGE_PTX &&
+            (parts[i].kind != KR_IMAGE_CUBIN || parts[i].bytes < ENTRY_BYTES))
+            return KR_FAIL(err, KR_INVALID_ARGUMENT, "part %zu of a fatbin must be PTX or a cubin", i);
+        layout entry = plan(&parts[i]);
+        bytes += entry.head_bytes + entry.payload_bytes;
+    }
+    uint8_t *image = kr__alloc(bytes, 1, err);
+    if (!image)
+        return KR_OUT_OF_HOST_MEMORY;
+    put(image, 0, header_magic, 4);
+    put(image, 4, HEADER_VERSION, 2);
+    put(image, 6, HEADER_BYTES, 2);
+    put(image, 8, bytes - HEADER_BYTES, 8);
+    size_t at = HEADER_BYTES;
+    for (size_t i = 0; i < n_parts; i++) {
+        layout entry = plan(&parts[i]);
+        write_entry(image + at, &parts[i], &entry);
+        at += entry.head_bytes + entry.payload_bytes;
+    }
+    *ret_image = image;
+    *ret_bytes = bytes;
+    return KR_OK;
+}
