@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ptx/compile/nvrtc.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *kr__nvrtc_result_name(int result)
+{
+    switch (result) {
+#define NVRTC_NAME_CASE(name, number) \
+    case number:                      \
+        return #name;
+        NVRTC_RESULT_LIST(NVRTC_NAME_CASE)
+#undef NVRTC_NAME_CASE
+    }
+    return "NVRTC_ERROR_?";
+}
+
+/* The first required function that the library lacks, or NULL. */
+static const char *fill_table(nvrtc_table *table, void *library)
+{
+    const char *missing = NULL;
+#define NVRTC_LOOK_UP(name, parameters) *(void **)&table->name = dlsym(library, #name);
+#define NVRTC_LOOK_UP_REQUIRED(name, parameters) \
+    NVRTC_LOOK_UP(name, parameters)              \
+    if (!table->name && !missing)                \
+        missing = #name;
+    NVRTC_REQUIRED_LIST(NVRTC_LOOK_UP_REQUIRED)
+    NVRTC_OPTIONAL_LIST(NVRTC_LOOK_UP)
+#undef NVRTC_LOOK_UP
+#undef NVRTC_LOOK_UP_REQUIRED
+    return missing;
+}
+
+/* The first calls are made here, on the thread that opens: first used on a thread that has ended since, NVRTC
+ * 10.2 crashed the process at exit. */
+static nvrtcResult ask_facts(kr_nvrtc *nvrtc)
+{
+    const nvrtc_table *table = &nvrtc->table;
+    kr_nvrtc_info *info = &nvrtc->info;
+    int n = 0;
+    nvrtcResult result = table->nvrtcVersion(&info->major, &info->minor);
+    if (!result)
+        result = table->nvrtcGetNumSupportedArchs(&n);
+    if (result)
+        return result;
+    int *archs = kr__arena_alloc(&nvrtc->arena, (size_t)n * sizeof *archs);
+    if (!archs)
+        return NVRTC_ERROR_OUT_OF_MEMORY;
+    info->archs = archs;
+    info->n_archs = (size_t)n;
+    return table->nvrtcGetSupportedArchs(archs);
+}
+
+/* NVRTC opens its builtins by bare name, which the program's search path need not lead to; it finds them when
+ * they are loaded already. A failure matters only if NVRTC then says that it misses them. */
+static bool open_builtins(kr_nvrtc *nvrtc, const char *folder, const char *file_name)
+{
+    const char *alternative = strncmp(file_name, "libnvrtc.alt", 12) == 0 ? ".alt" : "";
+    kr__text file = {0};
+    kr__text_add(&file, "%s/libnvrtc-builtins%s.so.%d.%d", folder, alternative, nvrtc->info.major,
+                 nvrtc->info.minor);
+    if (!file.failed && (nvrtc->builtins = kr__arena_text(&nvrtc->arena, file.data, file.bytes)) &&
+        !dlopen(nvrtc->builtins, RTLD_NOW | RTLD_LOCAL)) {
+        const char *why = dlerror();
+        nvrtc->builtins_problem = kr__arena_text(&nvrtc->arena, why, strlen(why));
+    }
+    kr__text_free(&file);
+    return nvrtc->builtins != NULL;
+}
+
+/* What lies beside the library: its real file, not the link it was opened by. */
+static bool look_around(kr_nvrtc *nvrtc, void *library)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map))
+        return false;
+    nvrtc->info.path = kr__arena_text(&nvrtc->arena, map->l_name, strlen(map->l_name));
+    char *real = realpath(map->l_name, NULL), *again = real ? strdup(real) : NULL;
+    bool done = nvrtc->info.path && again;
+    if (done) {
+        const char *folder = dirname(real);
+        done = open_builtins(nvrtc, folder, basename(again));
+        nvrtc->toolkit_include = kr__toolkit_include(folder, &nvrtc->arena);
+    }
+    free(again);
+    free(real);
+    return done;
+}
+
+bool kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried)
+{
+    /* Never closed again: NVRTC does not survive that. */
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | flags);
+    if (!library) {
+        const char *why = dlerror();
+        if (why && !(flags & RTLD_NOLOAD))
+            kr__text_add(tried, "  %s%s%s\n", strstr(why, file) ? "" : file, strstr(why, file) ? "" : ": ",
+                         why);
+        return false;
+    }
+    const char *missing = fill_table(&nvrtc->table, library);
+    if (missing) {
+        kr__text_add(tried, "  %s: has no %s: not NVRTC, or older than 11.2\n", file, missing);
+        return false;
+    }
+    const nvrtcResult result = ask_facts(nvrtc);
+    if (result) {
+        kr__text_add(tried, "  %s: does not work: %s (%d)\n", file, kr__nvrtc_result_name(result), result);
+        return false;
+    }
+    if (!look_around(nvrtc, library)) {
+        kr__text_add(tried, "  %s: its own path cannot be told\n", file);
+        return false;
+    }
+    return true;
+}
+
+static kr_status not_found(const char *path, kr__text *tried, kr_error *err)
+{
+    KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "no usable NVRTC%s%s", path ? " at " : "",
+            path ? path : " on this machine");
+    kr__error_log(err, tried->data);
+    kr__error_advice(err, path ? "give the libnvrtc.so file of CUDA 11.2 or later, or a folder that holds it"
+                               : "install the Python package nvidia-cuda-nvrtc or a CUDA toolkit, or set "
+                                 "KREGISTRY_NVRTC to the libnvrtc.so file");
+    return KR_NOT_ON_THIS_MACHINE;
+}
+
+kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
+{
+    kr_nvrtc *nvrtc = kr__alloc(1, sizeof *nvrtc, err);
+    if (!nvrtc)
+        return KR_OUT_OF_HOST_MEMORY;
+    const char *given = secure_getenv("KREGISTRY_NVRTC");
+    if (!path && given && given[0])
+        path = given;
+    kr__text tried = {0};
+    kr_status status = KR_OK;
+    nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!nvrtc->c_locale)
+        status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a locale");
+    else if (!kr__nvrtc_find(nvrtc, path, &tried))
+        status = not_found(path, &tried, err);
+    kr__text_free(&tried);
+    if (status)
+        kr_nvrtc_close(&nvrtc);
+    else
+        *ret_nvrtc = nvrtc;
+    return status;
+}
+
+void kr_nvrtc_close(kr_nvrtc **nvrtc)
+{
+    if (!nvrtc || !*nvrtc)
+        return;
+    if ((*nvrtc)->c_locale)
+        freelocale((*nvrtc)->c_locale);
+    kr__arena_free(&(*nvrtc)->arena);
+    free(*nvrtc);
+    *nvrtc = NULL;
+}
+
+kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc)
+{
+    return nvrtc->info;
+}

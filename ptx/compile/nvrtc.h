@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KR_NVRTC_H
+#define KR_NVRTC_H
+
+/* What the files of this room share. */
+
+#include <locale.h>
+
+#include <kregistry/compile.h>
+
+#include "abi/nvrtc.h"
+#include "runtime/base/base.h"
+
+/* One pointer a function of NVRTC, under its own name. */
+typedef struct nvrtc_table {
+#define NVRTC_POINTER(name, parameters) nvrtcResult(*name) parameters;
+    NVRTC_REQUIRED_LIST(NVRTC_POINTER)
+    NVRTC_OPTIONAL_LIST(NVRTC_POINTER)
+#undef NVRTC_POINTER
+} nvrtc_table;
+
+struct kr_nvrtc {
+    kr__arena arena; /* of every string below */
+    nvrtc_table table;
+    kr_nvrtc_info info;
+    char *builtins;         /* the file that NVRTC needs beside itself */
+    char *builtins_problem; /* why it could not be opened, or NULL */
+    char *toolkit_include;  /* the toolkit headers that belong to this NVRTC, or NULL */
+    locale_t c_locale;      /* NVRTC reads numbers with the thread's locale */
+};
+
+const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NVRTC_ERROR_?" */
+
+/* ---- finding (find.c) ---- */
+
+/* Offers kr__nvrtc_load one file after the other, in the order of compile.h, until it takes one. `tried`
+ * grows by a line for every place that did not do. */
+bool kr__nvrtc_find(kr_nvrtc *nvrtc, const char *path, kr__text *tried);
+
+/* Opens `file` (a path, or a soname for the dynamic linker to find) and fills in nvrtc; false adds the reason
+ * to `tried`. `flags` are further ones of dlopen. (nvrtc.c) */
+bool kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried);
+
+/* ---- headers (headers.c) ---- */
+
+/* The standard headers that a kernel may include where there is no C library. */
+typedef struct kr__header {
+    const char *name, *text;
+} kr__header;
+extern const kr__header kr__virtual_headers[];
+extern const size_t kr__n_virtual_headers;
+
+/* Where the toolkit's headers for the NVRTC in `folder` are: in the arena, or NULL. */
+char *kr__toolkit_include(const char *folder, kr__arena *arena);
+
+/* CUDA_VERSION of <folder>/cuda.h (12080 for 12.8), or 0. */
+int kr__toolkit_headers_version(const char *folder);
+
+/* ---- messages (log.c) ---- */
+
+/* Adds the compiler's log with the source lines round each error, numbered:
+ *         3 |     int i = threadIdx.x;
+ *     >   4 |     y[i] = q;
+ * A diagnostic of another file than `name` gets none. */
+void kr__log_with_source(kr__text *to, const char *log, const char *name, const char *source);
+
+/* ---- PTX that NVRTC made (entries.c) ---- */
+
+/* The names of the kernels, in order, in the arena; NULL when out of memory. */
+const char *const *kr__ptx_entries(const char *ptx, kr__arena *arena, size_t *ret_n);
+
+#endif
