@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: each thread's stack of them, the primary ones, and what ends with them. */
+#include "softcuda/driver/driver.h"
+
+#include <stdlib.h>
+
+enum { MAX_DEPTH = 256 };
+static _Thread_local sc_context *stack[MAX_DEPTH];
+static _Thread_local unsigned depth;
+
+sc_context *sc_current(void)
+{
+    return depth ? stack[depth - 1] : NULL;
+}
+
+CUresult sc_enter(sc_context **ret_context)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_current();
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context->alive)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    TRY(atomic_load(&sc_lost));
+    *ret_context = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_entered(void)
+{
+    sc_context *context;
+    return sc_enter(&context);
+}
+
+CUresult sc_working(void)
+{
+    TRY(sc_initialized());
+    return atomic_load(&sc_lost);
+}
+
+CUresult sc_working_here(void)
+{
+    sc_context *context = sc_current();
+    TRY(sc_initialized());
+    if (context && !context->alive)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return atomic_load(&sc_lost);
+}
+
+/* Dead contexts stay in the set: a thread may still have one current. */
+static sc_context *find_any(CUcontext handle)
+{
+    return handle ? sc_object_find(SC_CONTEXT, (uintptr_t)handle) : NULL;
+}
+
+sc_context *sc_context_find(CUcontext handle)
+{
+    sc_context *context = find_any(handle);
+    return context && context->alive ? context : NULL;
+}
+
+static CUresult wait_all(sc_context *context)
+{
+    sc_lock();
+    CUresult result = sc_capture_context(context);
+    if (!result)
+        sc_task_wait_all(context);
+    sc_unlock();
+    return result ? result : atomic_load(&sc_lost);
+}
+
+/* ---- life and death ---- */
+
+static void never(sc_object *object)
+{
+    (void)object; /* contexts are kept: see find_any */
+}
+
+static void begin(sc_context *context, unsigned flags, unsigned api_version)
+{
+    static const size_t limits[SC_N_LIMITS] = {
+        [CU_LIMIT_STACK_SIZE] = 1024,
+        [CU_LIMIT_PRINTF_FIFO_SIZE] = 8650752,
+        [CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608,
+        [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
+        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
+    };
+    for (unsigned i = 0; i < SC_N_LIMITS; i++)
+        context->limits[i] = limits[i];
+    context->flags = flags;
+    context->api_version = api_version;
+    context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
+    context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    context->id = sc_next_id();
+    context->legacy = sc_stream_create(context, CU_STREAM_DEFAULT, 0);
+    context->alive = context->legacy != NULL;
+}
+
+static sc_context *create(sc_device *device, unsigned flags, unsigned api_version, bool is_primary)
+{
+    sc_context *context = sc_object_create(sizeof *context, SC_CONTEXT, NULL, never);
+    if (!context)
+        return NULL;
+    context->device = device;
+    context->is_primary = is_primary;
+    begin(context, flags, api_version);
+    if (context->alive && sc_object_publish(context, (uintptr_t)context))
+        return context;
+    free(context);
+    return NULL;
+}
+
+static void set_peer(sc_context *context, int ordinal, bool allow)
+{
+    uint64_t bit = (uint64_t)1 << ordinal;
+    context->peers = allow ? context->peers | bit : context->peers & ~bit;
+    sc_memory_allow_peer((unsigned)context->device->ordinal, (unsigned)ordinal, allow);
+}
+
+/* Ends everything that lives in the context. The struct stays. */
+static void end(sc_context *context)
+{
+    sc_lock();
+    sc_task_wait_all(context);
+    context->alive = false;
+    sc_unlock();
+    static const sc_kind kinds[] = {SC_EVENT, SC_MODULE, SC_LINK};
+    for (size_t i = 0; i < KR_COUNT(kinds); i++) {
+        for (sc_object *object; (object = sc_object_of(context, kinds[i]));) {
+            if (kinds[i] == SC_MODULE) {
+                sc_module_unload((sc_module *)object);
+            } else {
+                sc_object_retract(object);
+                sc_release(object);
+            }
+        }
+    }
+    while (context->streams)
+        sc_stream_destroy(context->streams);
+    context->legacy = NULL;
+    sc_block_release_all(context);
+    for (int i = 0; i < sc_n_devices; i++)
+        if (context->peers >> i & 1)
+            set_peer(context, i, false);
+}
+
+enum { ALL_FLAGS = CU_CTX_FLAGS_MASK };
+
+static CUresult create_current(CUcontext *ret_context, unsigned flags, CUdevice ordinal, unsigned api_version)
+{
+    sc_device *device;
+    TRY(sc_initialized());
+    if (!ret_context || flags & ~(unsigned)ALL_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_device_find(ordinal, &device));
+    TRY(atomic_load(&sc_lost));
+    if (depth == MAX_DEPTH)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sc_context *context = create(device, flags, api_version, false);
+    if (!context)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    *ret_context = (CUcontext)context;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxCreate_v2, CUcontext *context, unsigned flags, CUdevice device)
+{
+    return create_current(context, flags, device, 3020);
+}
+
+API(cuCtxCreate_v3, CUcontext *context, void *affinities, int n_affinities, unsigned flags, CUdevice device)
+{
+    if (n_affinities)
+        return affinities ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_INVALID_VALUE;
+    return create_current(context, flags, device, 3020);
+}
+
+API(cuCtxCreate_v4, CUcontext *context, const void *params, unsigned flags, CUdevice device)
+{
+    if (params)
+        return CUDA_ERROR_NOT_SUPPORTED; /* execution affinity and graphics sharing */
+    return create_current(context, flags, device, 3020);
+}
+
+API(cuCtxDestroy_v2, CUcontext handle)
+{
+    TRY(sc_initialized());
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_context *context = find_any(handle);
+    if (!context || context->is_primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context->alive)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    end(context);
+    if (sc_current() == context)
+        depth--;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxDestroy, CUcontext handle)
+{
+    return cuCtxDestroy_v2(handle);
+}
+
+API(cuCtxAttach, CUcontext *ret_context, unsigned flags)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (!ret_context || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_context = (CUcontext)context;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxDetach, CUcontext handle)
+{
+    return cuCtxDestroy_v2(handle);
+}
+
+/* ---- the stack ---- */
+
+API(cuCtxPushCurrent_v2, CUcontext handle)
+{
+    TRY(sc_initialized());
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_context *context = find_any(handle);
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (depth == MAX_DEPTH)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxPushCurrent, CUcontext handle)
+{
+    return cuCtxPushCurrent_v2(handle);
+}
+
+API(cuCtxPopCurrent_v2, CUcontext *ret_context)
+{
+    TRY(sc_initialized());
+    if (!depth)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    sc_context *context = stack[--depth];
+    if (ret_context)
+        *ret_context = (CUcontext)context;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxPopCurrent, CUcontext *ret_context)
+{
+    return cuCtxPopCurrent_v2(ret_context);
+}
+
+API(cuCtxSetCurrent, CUcontext handle)
+{
+    TRY(sc_initialized());
+    if (!handle) {
+        depth -= depth > 0;
+        return CUDA_SUCCESS;
+    }
+    sc_context *context = find_any(handle);
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    depth += depth == 0;
+    stack[depth - 1] = context;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxGetCurrent, CUcontext *ret_context)
+{
+    TRY(sc_initialized());
+    if (!ret_context)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_context = (CUcontext)sc_current();
+    return CUDA_SUCCESS;
+}
+
+/* ---- primary contexts ---- */
+
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static CUresult retain_primary(sc_device *device)
+{
+    if (!device->primary || !device->primary->alive)
+        TRY(atomic_load(&sc_lost)); /* one that lives may still be retained */
+    if (!device->primary)
+        device->primary = create(device, device->primary_flags, 3020, true);
+    else if (!device->primary->alive)
+        begin(device->primary, device->primary_flags, 3020);
+    if (!device->primary || !device->primary->alive)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    device->primary_refs++;
+    return CUDA_SUCCESS;
+}
+
+API(cuDevicePrimaryCtxRetain, CUcontext *ret_context, CUdevice ordinal)
+{
+    sc_device *device;
+    TRY(sc_initialized());
+    if (!ret_context)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_device_find(ordinal, &device));
+    pthread_mutex_lock(&primary_lock);
+    CUresult result = retain_primary(device);
+    pthread_mutex_unlock(&primary_lock);
+    if (!result)
+        *ret_context = (CUcontext)device->primary;
+    return result;
+}
+
+static void end_primary(sc_device *device)
+{
+    if (device->primary && device->primary->alive)
+        end(device->primary);
+}
+
+API(cuDevicePrimaryCtxRelease_v2, CUdevice ordinal)
+{
+    sc_device *device;
+    TRY(sc_device_find(ordinal, &device));
+    pthread_mutex_lock(&primary_lock);
+    bool retained = device->primary_refs > 0;
+    if (retained && --device->primary_refs == 0)
+        end_primary(device);
+    pthread_mutex_unlock(&primary_lock);
+    return retained ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API(cuDevicePrimaryCtxRelease, CUdevice ordinal)
+{
+    return cuDevicePrimaryCtxRelease_v2(ordinal);
+}
+
+/* Ends the context; who retained it still has to release it. */
+API(cuDevicePrimaryCtxReset_v2, CUdevice ordinal)
+{
+    sc_device *device;
+    TRY(sc_device_find(ordinal, &device));
+    pthread_mutex_lock(&primary_lock);
+    end_primary(device);
+    pthread_mutex_unlock(&primary_lock);
+    return CUDA_SUCCESS;
+}
+
+API(cuDevicePrimaryCtxReset, CUdevice ordinal)
+{
+    return cuDevicePrimaryCtxReset_v2(ordinal);
+}
+
+API(cuDevicePrimaryCtxSetFlags_v2, CUdevice ordinal, unsigned flags)
+{
+    sc_device *device;
+    TRY(sc_device_find(ordinal, &device));
+    if (flags & ~(unsigned)ALL_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&primary_lock);
+    device->primary_flags = flags;
+    if (device->primary)
+        device->primary->flags = flags;
+    pthread_mutex_unlock(&primary_lock);
+    return CUDA_SUCCESS;
+}
+
+API(cuDevicePrimaryCtxSetFlags, CUdevice ordinal, unsigned flags)
+{
+    return cuDevicePrimaryCtxSetFlags_v2(ordinal, flags);
+}
+
+API(cuDevicePrimaryCtxGetState, CUdevice ordinal, unsigned *flags, int *active)
+{
+    sc_device *device;
+    TRY(sc_device_find(ordinal, &device));
+    if (!flags || !active)
+        return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&primary_lock);
+    *flags = device->primary_flags;
+    *active = device->primary && device->primary->alive;
+    pthread_mutex_unlock(&primary_lock);
+    return CUDA_SUCCESS;
+}
+
+/* ---- questions ---- */
+
+/* The context named, or the current one for NULL. */
+static CUresult named_or_current(CUcontext handle, sc_context **ret_context)
+{
+    if (!handle)
+        return sc_enter(ret_context);
+    TRY(sc_initialized());
+    *ret_context = sc_context_find(handle);
+    return *ret_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API(cuCtxGetDevice, CUdevice *device)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_current();
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* Programs older than CUDA 13 that try "_v2" after every name (Numba) call this one and cuCtxSynchronize_v2
+ * without the context. So what is no context stands for the current one, under every version played. */
+API(cuCtxGetDevice_v2, CUdevice *device, CUcontext handle)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_driver_version() < 13000 ? NULL : sc_context_find(handle);
+    if (!context)
+        return cuCtxGetDevice(device);
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxSynchronize, void)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    return wait_all(context);
+}
+
+API(cuCtxSynchronize_v2, CUcontext handle)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_driver_version() < 13000 ? NULL : sc_context_find(handle);
+    if (!context)
+        return cuCtxSynchronize();
+    TRY(atomic_load(&sc_lost));
+    return wait_all(context);
+}
+
+API(cuCtxGetFlags, unsigned *flags)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_current();
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = context->flags;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxSetFlags, unsigned flags)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (flags & ~(unsigned)ALL_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    context->flags = flags;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxGetId, CUcontext handle, unsigned long long *id)
+{
+    sc_context *context;
+    TRY(named_or_current(handle, &context));
+    if (!id)
+        return CUDA_ERROR_INVALID_VALUE;
+    *id = context->id;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxGetApiVersion, CUcontext handle, unsigned *version)
+{
+    sc_context *context;
+    TRY(named_or_current(handle, &context));
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = context->api_version;
+    return CUDA_SUCCESS;
+}
+
+/* Limits that the chips since sm_70 do not have. */
+static bool is_limit_gone(CUlimit limit)
+{
+    return limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED;
+}
+
+API(cuCtxGetLimit, size_t *value, CUlimit limit)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (!value || limit >= CU_LIMIT_MAX)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (is_limit_gone(limit))
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value =
+        limit == CU_LIMIT_SHMEM_SIZE ? (size_t)context->device->chip->shared_optin : context->limits[limit];
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxSetLimit, CUlimit limit, size_t value)
+{
+    enum { LEAST_FIFO = 524288, LEAST_HEAP = 4194304, LARGEST_FETCH = 128 };
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (limit >= CU_LIMIT_MAX || (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > LARGEST_FETCH))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (is_limit_gone(limit))
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (limit == CU_LIMIT_SHMEM_SIZE || limit == CU_LIMIT_CIG_ENABLED)
+        return CUDA_ERROR_NOT_PERMITTED;
+    size_t least = limit == CU_LIMIT_PRINTF_FIFO_SIZE   ? LEAST_FIFO
+                   : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? LEAST_HEAP
+                                                        : 0;
+    context->limits[limit] = value > least ? value : least;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxGetCacheConfig, CUfunc_cache *config)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (!config)
+        return CUDA_ERROR_INVALID_VALUE;
+    *config = context->cache_config;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxSetCacheConfig, CUfunc_cache config)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    context->cache_config = config;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxGetSharedMemConfig, CUsharedconfig *config)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (!config)
+        return CUDA_ERROR_INVALID_VALUE;
+    *config = context->shared_config;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxSetSharedMemConfig, CUsharedconfig config)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS; /* no chip since sm_5x lets it be changed */
+}
+
+API(cuCtxGetStreamPriorityRange, int *least, int *greatest)
+{
+    TRY(sc_entered());
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = -5;
+    return CUDA_SUCCESS;
+}
+
+API(cuCtxResetPersistingL2Cache, void)
+{
+    return sc_entered();
+}
+
+/* ---- peers ---- */
+
+API(cuCtxEnablePeerAccess, CUcontext handle, unsigned flags)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    sc_context *peer = sc_context_find(handle);
+    if (!peer)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (peer->device == context->device)
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    sc_lock();
+    bool already = context->peers >> peer->device->ordinal & 1;
+    if (!already)
+        set_peer(context, peer->device->ordinal, true);
+    sc_unlock();
+    return already ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
+}
+
+API(cuCtxDisablePeerAccess, CUcontext handle)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    sc_context *peer = sc_context_find(handle);
+    if (!peer)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    sc_lock();
+    bool enabled = context->peers >> peer->device->ordinal & 1;
+    if (enabled)
+        set_peer(context, peer->device->ordinal, false);
+    sc_unlock();
+    return enabled ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}
+
+/* ---- profiling: there is no profiler to talk to ---- */
+
+API(cuProfilerInitialize, const char *config, const char *output, int mode)
+{
+    (void)config, (void)output, (void)mode;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+API(cuProfilerStart, void)
+{
+    return sc_entered();
+}
+
+API(cuProfilerStop, void)
+{
+    return sc_entered();
+}

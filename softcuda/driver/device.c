@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuInit, the driver version played, and the devices. */
+#include "softcuda/driver/driver.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+sc_device sc_devices[SC_MAX_DEVICES];
+int sc_n_devices;
+
+static enum { FRESH, READY, FORKED } state;
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void sc_say(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    kr__format_list(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "softcuda: %s\n", text);
+}
+
+/* ---- the version played ---- */
+
+enum { NEWEST_VERSION = 13000 };
+
+/* "12.4" is 12040. 0: not a version. */
+static int read_version(const char *text)
+{
+    char *end;
+    long major = strtol(text, &end, 10);
+    long minor = *end == '.' && isdigit((unsigned char)end[1]) ? strtol(end + 1, &end, 10) : -1;
+    if (*end || major < 5 || minor < 0 || minor > 9 || major * 1000 + minor * 10 > NEWEST_VERSION)
+        return 0;
+    return (int)(major * 1000 + minor * 10);
+}
+
+static int version_played;
+
+static void read_version_played(void)
+{
+    const char *text = getenv("KREGISTRY_SOFTCUDA_DRIVER");
+    version_played = text && *text ? read_version(text) : NEWEST_VERSION;
+    if (!version_played) {
+        sc_say("KREGISTRY_SOFTCUDA_DRIVER=%s is not a CUDA version up to 13.0; playing 13.0", text);
+        version_played = NEWEST_VERSION;
+    }
+}
+
+int sc_driver_version(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_version_played);
+    return version_played;
+}
+
+/* The PTX ISA that came with each CUDA version, newest first (NVIDIA's PTX release history). */
+int sc_driver_isa(void)
+{
+    static const struct {
+        int version, isa;
+    } history[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85}, {12040, 84}, {12030, 83},
+                   {12020, 82}, {12010, 81}, {12000, 80}, {11080, 78}, {11070, 77}, {11060, 76}, {11050, 75},
+                   {11040, 74}, {11030, 73}, {11020, 72}, {11010, 71}, {11000, 70}, {10020, 65}, {10010, 64},
+                   {10000, 63}, {9020, 62},  {9010, 61},  {9000, 60}};
+    for (size_t i = 0; i < KR_COUNT(history); i++)
+        if (sc_driver_version() >= history[i].version)
+            return history[i].isa;
+    return 50;
+}
+
+/* ---- the devices ---- */
+
+static void make_uuid(sc_device *device)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int i = 0; i < 16; i++) {
+        for (const char *c = device->chip->name; *c; c++)
+            hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+        hash = (hash ^ (uint64_t)(device->ordinal * 16 + i)) * 0x100000001b3u;
+        device->uuid.bytes[i] = (char)(hash >> 32);
+    }
+}
+
+/* "sm_75,h200": false names what is unknown. */
+static bool read_devices(const char *text)
+{
+    sc_n_devices = 0;
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        const sc_chip *chip = sc_chip_find(text, n);
+        if (!chip || sc_n_devices == SC_MAX_DEVICES) {
+            sc_say("KREGISTRY_SOFTCUDA_DEVICES: %s \"%.*s\"",
+                   chip ? "too many devices at" : "no such chip as", (int)n, text);
+            sc_n_devices = 0;
+            return false;
+        }
+        sc_devices[sc_n_devices] = (sc_device){.chip = chip, .ordinal = sc_n_devices};
+        make_uuid(&sc_devices[sc_n_devices]);
+        sc_n_devices++;
+        text += n + (text[n] == ',');
+    }
+    return true;
+}
+
+static bool make_memories(void)
+{
+    for (int i = 0; i < sc_n_devices; i++) {
+        sc_device *device = &sc_devices[i];
+        device->memory = sc_memory_create((unsigned)i, device->chip->memory_bytes);
+        device->default_pool = device->pool = sc_pool_create(device, true);
+        if (!device->memory || !device->pool)
+            return false;
+    }
+    return true;
+}
+
+/* A driver does not survive a fork; the child is told so instead of waiting for threads that are not there.
+ */
+static void in_child(void)
+{
+    if (state == READY)
+        state = FORKED;
+}
+
+API(cuInit, unsigned flags)
+{
+    if (flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = CUDA_SUCCESS;
+    pthread_mutex_lock(&init_lock);
+    if (state == FORKED) {
+        result = CUDA_ERROR_NOT_INITIALIZED;
+    } else if (state == FRESH) {
+        const char *devices = getenv("KREGISTRY_SOFTCUDA_DEVICES");
+        if (!read_devices(devices ? devices : "sm_90") || sc_n_devices == 0)
+            result = CUDA_ERROR_NO_DEVICE;
+        else if (!make_memories())
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+        else if (pthread_atfork(NULL, NULL, in_child) == 0)
+            state = READY;
+    }
+    pthread_mutex_unlock(&init_lock);
+    return result;
+}
+
+CUresult sc_initialized(void)
+{
+    if (sc_in_callback)
+        return CUDA_ERROR_NOT_PERMITTED;
+    return state == READY ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult sc_device_find(CUdevice ordinal, sc_device **ret_device)
+{
+    TRY(sc_initialized());
+    if (ordinal < 0 || ordinal >= sc_n_devices)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *ret_device = &sc_devices[ordinal];
+    return CUDA_SUCCESS;
+}
+
+API(cuDriverGetVersion, int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = sc_driver_version();
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetCount, int *count)
+{
+    TRY(sc_initialized());
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *count = sc_n_devices;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGet, CUdevice *device, int ordinal)
+{
+    TRY(sc_initialized());
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_device *found;
+    TRY(sc_device_find(ordinal, &found));
+    *device = ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* Finds `device` for a function that has one result to write. */
+#define FIND(result)                     \
+    sc_device *device;                   \
+    TRY(sc_initialized());               \
+    if (!(result))                       \
+        return CUDA_ERROR_INVALID_VALUE; \
+    TRY(sc_device_find(ordinal, &device))
+
+API(cuDeviceGetName, char *name, int bytes, CUdevice ordinal)
+{
+    FIND(name);
+    if (bytes <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    snprintf(name, (size_t)bytes, "%s", device->chip->name);
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice ordinal)
+{
+    FIND(value);
+    int found;
+    if (!sc_chip_attribute(device->chip, ordinal, attribute, &found))
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = found;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetUuid, CUuuid *uuid, CUdevice ordinal)
+{
+    FIND(uuid);
+    *uuid = device->uuid;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetUuid_v2, CUuuid *uuid, CUdevice ordinal)
+{
+    return cuDeviceGetUuid(uuid, ordinal);
+}
+
+API(cuDeviceTotalMem_v2, size_t *bytes, CUdevice ordinal)
+{
+    FIND(bytes);
+    *bytes = device->chip->memory_bytes;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceComputeCapability, int *major, int *minor, CUdevice ordinal)
+{
+    FIND(major && minor);
+    *major = device->chip->cc / 10;
+    *minor = device->chip->cc % 10;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetProperties, CUdevprop *properties, CUdevice ordinal)
+{
+    FIND(properties);
+    *properties = (CUdevprop){.maxThreadsPerBlock = 1024,
+                              .maxThreadsDim = {1024, 1024, 64},
+                              .maxGridSize = {2147483647, 65535, 65535},
+                              .sharedMemPerBlock = 48 * 1024,
+                              .totalConstantMemory = 64 * 1024,
+                              .SIMDWidth = 32,
+                              .memPitch = 2147483647,
+                              .regsPerBlock = 65536,
+                              .clockRate = device->chip->clock_khz,
+                              .textureAlign = 512};
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetPCIBusId, char *id, int bytes, CUdevice ordinal)
+{
+    FIND(id);
+    char text[16];
+    int n = snprintf(text, sizeof text, "0000:%02X:00.0", (unsigned)(device->ordinal + 1) & 0xff);
+    if (bytes <= n)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(id, text, (size_t)n + 1);
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetByPCIBusId, CUdevice *ret_device, const char *id)
+{
+    TRY(sc_initialized());
+    if (!ret_device || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
+    if (sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3)
+        domain = 0;
+    if (domain == 0 && bus == 0 && sscanf(id, "%x:%x.%x", &bus, &slot, &function) < 2)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (domain || slot || function || bus < 1 || bus > (unsigned)sc_n_devices)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *ret_device = (CUdevice)bus - 1;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetLuid, char *luid, unsigned *mask, CUdevice ordinal)
+{
+    (void)luid, (void)mask, (void)ordinal;
+    return CUDA_ERROR_NOT_SUPPORTED; /* Windows alone has them */
+}
+
+API(cuDeviceGetExecAffinitySupport, int *value, int type, CUdevice ordinal)
+{
+    (void)type;
+    FIND(value);
+    *value = 0;
+    (void)device;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceCanAccessPeer, int *can, CUdevice ordinal, CUdevice peer)
+{
+    FIND(can);
+    sc_device *other;
+    TRY(sc_device_find(peer, &other));
+    *can = device != other;
+    return CUDA_SUCCESS;
+}
+
+API(cuDeviceGetP2PAttribute, int *value, int attribute, CUdevice ordinal, CUdevice peer)
+{
+    FIND(value);
+    sc_device *other;
+    TRY(sc_device_find(peer, &other));
+    enum { PERFORMANCE_RANK = 1, ACCESS_SUPPORTED = 2, NATIVE_ATOMIC_SUPPORTED = 3, LAST = 5 };
+    if (device == other || attribute < PERFORMANCE_RANK || attribute > LAST)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = attribute == ACCESS_SUPPORTED || attribute == NATIVE_ATOMIC_SUPPORTED;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SC_DRIVER_H
+#define SC_DRIVER_H
+
+/*
+ * The inside of softcuda's libcuda. Every CUDA handle is the address of an object of a known kind, kept in
+ * one set: a handle that is not there is answered CUDA_ERROR_INVALID_HANDLE, never followed.
+ *
+ * sc_mutex guards every field of contexts, streams, events, tasks and graphs. The set of objects has a lock
+ * of its own, taken last.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "ptx/image/image.h"
+#include "softcuda/vm/vm.h"
+
+/* ---- exported functions ---- */
+
+#define SC_EXPORT __attribute__((visibility("default")))
+#define SC_UNPACK(...) __VA_ARGS__
+
+/* Begins an exported function. */
+#define API(name, ...)                    \
+    SC_EXPORT CUresult name(__VA_ARGS__); \
+    CUresult name(__VA_ARGS__)
+
+/* Begins a function with a parameter `stream` that exists twice: NULL is the legacy default stream, or
+ * (_ptsz) the thread's own. */
+#define API_STREAM(name, params, args)                   \
+    static CUresult name##_on params;                    \
+    SC_EXPORT CUresult name params;                      \
+    SC_EXPORT CUresult name##_ptsz params;               \
+    CUresult name params                                 \
+    {                                                    \
+        return name##_on args;                           \
+    }                                                    \
+    CUresult name##_ptsz params                          \
+    {                                                    \
+        stream = stream ? stream : CU_STREAM_PER_THREAD; \
+        return name##_on args;                           \
+    }                                                    \
+    static CUresult name##_on params
+
+/* Begins a synchronous function that works in the default stream, and so exists twice (_ptds). Its body has
+ * `stream` beside the parameters. */
+#define API_SYNC(name, params, args)                              \
+    static CUresult name##_on(SC_UNPACK params, CUstream stream); \
+    SC_EXPORT CUresult name params;                               \
+    SC_EXPORT CUresult name##_ptds params;                        \
+    CUresult name params                                          \
+    {                                                             \
+        return name##_on(SC_UNPACK args, CU_STREAM_LEGACY);       \
+    }                                                             \
+    CUresult name##_ptds params                                   \
+    {                                                             \
+        return name##_on(SC_UNPACK args, CU_STREAM_PER_THREAD);   \
+    }                                                             \
+    static CUresult name##_on(SC_UNPACK params, CUstream stream)
+
+#define TRY(call)                  \
+    do {                           \
+        CUresult result_ = (call); \
+        if (result_)               \
+            return result_;        \
+    } while (0)
+
+extern pthread_mutex_t sc_mutex;
+void sc_lock(void);
+void sc_unlock(void);
+
+/* ---- objects (object.c) ---- */
+
+typedef enum sc_kind {
+    SC_CONTEXT = 1,
+    SC_STREAM,
+    SC_EVENT,
+    SC_MODULE,
+    SC_FUNCTION,
+    SC_LIBRARY,
+    SC_KERNEL,
+    SC_BLOCK, /* keyed by the address of the memory, not its own */
+    SC_POOL,
+    SC_LINK,
+    SC_GRAPH,
+    SC_NODE,
+    SC_EXEC
+} sc_kind;
+
+typedef struct sc_context sc_context;
+
+typedef struct sc_object {
+    sc_kind kind;
+    atomic_uint refs;
+    uintptr_t key;
+    sc_context *context;                      /* ends with it; NULL: belongs to the process */
+    void (*finish)(struct sc_object *object); /* frees it, when the last reference goes */
+} sc_object;
+
+/* A zeroed object of `bytes` with one reference, not yet in the set. NULL: out of memory. */
+void *sc_object_create(size_t bytes, sc_kind kind, sc_context *context, void (*finish)(sc_object *));
+/* Puts it into the set. false: out of memory. */
+bool sc_object_publish(void *object, uintptr_t key);
+/* Takes it out; the set's reference goes to the caller. */
+void sc_object_retract(void *object);
+void *sc_object_find(sc_kind kind, uintptr_t key); /* NULL: not in the set */
+void *sc_retain(void *object);
+void sc_release(void *object); /* accepts NULL */
+/* One object of the context and kind, still in the set, or NULL. */
+void *sc_object_of(sc_context *context, sc_kind kind);
+/* Calls visit for every object of the kind; it must not change the set. */
+void sc_objects_each(sc_kind kind, void (*visit)(void *object, void *user), void *user);
+
+/* ---- chips and devices (chip.c, device.c) ---- */
+
+typedef struct sc_chip {
+    const char *key, *alias; /* as KREGISTRY_SOFTCUDA_DEVICES names it */
+    const char *name;
+    int cc;
+    int multiprocessors;
+    int clock_khz, memory_clock_khz, memory_bus_bits;
+    int l2_bytes, persisting_l2_bytes;
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+    int shared_per_multiprocessor, shared_optin, shared_reserved;
+    int double_ratio;
+    int async_engines;
+    bool integrated;
+    size_t memory_bytes;
+} sc_chip;
+
+const sc_chip *sc_chip_find(const char *name, size_t bytes);
+/* false: no such attribute. */
+bool sc_chip_attribute(const sc_chip *chip, int ordinal, CUdevice_attribute attribute, int *ret_value);
+
+typedef struct sc_pool sc_pool;
+
+typedef struct sc_device {
+    const sc_chip *chip;
+    int ordinal;
+    CUuuid uuid;
+    sc_memory *memory;
+    sc_context *primary; /* one for the life of the process; alive while retained */
+    unsigned primary_refs;
+    unsigned primary_flags;
+    sc_pool *default_pool, *pool;
+} sc_device;
+
+enum { SC_MAX_DEVICES = 64 };
+extern sc_device sc_devices[SC_MAX_DEVICES];
+extern int sc_n_devices;
+
+/* CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child. */
+CUresult sc_initialized(void);
+CUresult sc_device_find(CUdevice ordinal, sc_device **ret_device);
+/* The CUDA version played: 13000, or KREGISTRY_SOFTCUDA_DRIVER's. */
+int sc_driver_version(void);
+/* The newest PTX that such a driver knows: 90 for 13.0. */
+int sc_driver_isa(void);
+/* The newest form of a name that a client of `version` knows, the per-thread one (flag 2) where there is one.
+ * NULL: none. */
+typedef CUresult (*sc_procedure)(void);
+sc_procedure sc_symbol_find(const char *name, int version, int flag);
+/* Is KREGISTRY_SOFTCUDA_LOG set: are faults and calls that are not there to be told? */
+bool sc_logging(void);
+/* One line on standard error that begins "softcuda: ". */
+void sc_say(const char *format, ...) KR_PRINTF(1, 2);
+
+/* ---- contexts (context.c) ---- */
+
+typedef struct sc_stream sc_stream;
+enum { SC_N_LIMITS = CU_LIMIT_MAX };
+
+struct sc_context {
+    sc_object object;
+    sc_device *device;
+    bool is_primary;
+    bool alive;
+    unsigned flags;
+    unsigned api_version;
+    uint64_t id;
+    size_t limits[SC_N_LIMITS];
+    CUfunc_cache cache_config;
+    CUsharedconfig shared_config;
+    uint64_t peers;     /* a bit a device whose memory kernels here may touch */
+    unsigned n_pending; /* tasks not yet done */
+    sc_stream *streams; /* all, the default ones included */
+    sc_stream *legacy;
+};
+
+/* The calling thread's context, ready to work in: initialised, alive, no fault in the process. For calls that
+ * name no handle: a handle brings its own context, and the current one does not matter then. */
+CUresult sc_enter(sc_context **ret_context);
+/* The same without a need for the context itself. */
+CUresult sc_entered(void);
+/* For calls that name a handle: initialised, and no fault in the process. */
+CUresult sc_working(void);
+/* For calls that name memory: the same, and the current context, where there is one, is alive. */
+CUresult sc_working_here(void);
+/* The current context as it is, or NULL. */
+sc_context *sc_current(void);
+/* A live context from a handle; NULL: not one. */
+sc_context *sc_context_find(CUcontext handle);
+
+/* The code of the first kernel fault, which ends every context of the process; CUDA_SUCCESS before. */
+extern _Atomic CUresult sc_lost;
+
+/* True while this thread runs a host function of a stream. */
+extern _Thread_local bool sc_in_callback;
+
+/* ---- work and tasks (task.c) ---- */
+
+/* What a stream executes or a graph holds. Its fields do not change once it is submitted, so that a graph
+ * can run it again and again. */
+typedef struct sc_work {
+    atomic_uint refs;
+    CUgraphNodeType type;
+    bool always; /* runs after a fault too */
+    CUresult (*run)(struct sc_work *work);
+    void (*finish)(struct sc_work *work); /* drops what it holds; NULL: nothing */
+} sc_work;
+
+void *sc_work_create(size_t bytes, CUgraphNodeType type, CUresult (*run)(sc_work *),
+                     void (*finish)(sc_work *));
+void sc_work_retain(sc_work *work);
+void sc_work_release(sc_work *work);
+sc_work *sc_work_nothing(CUgraphNodeType type);
+
+/* One execution of a work, after other tasks. */
+typedef struct sc_task {
+    atomic_uint refs;
+    sc_context *context;
+    sc_work *work;
+    enum { SC_TASK_BLOCKED, SC_TASK_READY, SC_TASK_RUNNING, SC_TASK_DONE } state;
+    unsigned n_before; /* tasks that must be done first */
+    struct sc_task **after;
+    size_t n_after, capacity;
+    struct sc_task *next, *previous; /* in the ready list */
+    uint64_t end_ns;
+} sc_task;
+
+/* All three with sc_mutex held. Submit consumes the caller's reference to work; NULL: out of memory. */
+sc_task *sc_task_submit(sc_context *context, sc_work *work, sc_task *const *before, size_t n_before);
+void sc_task_wait(sc_task *task);
+void sc_task_wait_all(sc_context *context);
+sc_task *sc_task_retain(sc_task *task);
+void sc_task_release(sc_task *task); /* accepts NULL */
+
+/* ---- streams and events (stream.c) ---- */
+
+typedef struct sc_capture sc_capture;
+typedef struct sc_node sc_node;
+typedef struct sc_nodes {
+    sc_node **items;
+    size_t n;
+} sc_nodes;
+
+struct sc_stream {
+    sc_object object;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    uint64_t thread; /* of a per-thread default stream; else 0 */
+    sc_task *last;
+    sc_capture *capture;
+    sc_nodes tails;  /* while capturing: what the next node comes after */
+    sc_stream *next; /* in the context's list */
+};
+
+typedef struct sc_event {
+    sc_object object;
+    unsigned flags;
+    sc_task *task; /* of the last record; NULL: never recorded */
+    sc_capture *capture;
+    sc_nodes nodes;
+} sc_event;
+
+/* The stream of a handle; a default one is the current context's. sc_enter or sc_working is part of it. */
+CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream);
+sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority);
+void sc_stream_destroy(sc_stream *stream);
+/* Consumes the reference to work (NULL: out of memory was met before). `wait`: returns when it is done, with
+ * the fault if there is one. */
+CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait);
+/* The same check for callers that do not hold the mutex. */
+CUresult sc_stream_permitted(void);
+/* With sc_mutex held: what a task in this stream comes after. The caller frees *ret_before. */
+bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n);
+uint64_t sc_thread_id(void);
+uint64_t sc_next_id(void);
+
+/* ---- capture and graphs (graph.c). With sc_mutex held. ---- */
+
+/* Adds the work to the graph that the stream is being captured into; consumes the reference. */
+CUresult sc_capture_add(sc_stream *stream, sc_work *work);
+CUresult sc_capture_record(sc_stream *stream, sc_event *event);
+CUresult sc_capture_wait(sc_stream *stream, sc_event *event);
+/* An operation that a capture cannot hold: ends its hope and returns `code`. */
+CUresult sc_capture_invalidate(sc_capture *capture, CUresult code);
+/* Before a call that a capture in progress cannot bear, such as cuMemAlloc: spoils it and returns 900. */
+CUresult sc_capture_forbids(void);
+/* Would legacy-stream work tie into a capture? Then 906. */
+CUresult sc_capture_implicit(sc_context *context);
+/* A synchronisation of the whole context while one of its streams is being captured: 900. */
+CUresult sc_capture_context(sc_context *context);
+void sc_capture_forget_event(sc_event *event);
+void sc_capture_leave(sc_stream *stream);
+
+/* ---- memory (memory.c) ---- */
+
+typedef enum sc_block_kind {
+    SC_BLOCK_DEVICE,
+    SC_BLOCK_HOST,
+    SC_BLOCK_REGISTERED,
+    SC_BLOCK_MANAGED
+} sc_block_kind;
+
+typedef struct sc_block {
+    sc_object object;
+    sc_block_kind kind;
+    uint64_t start;
+    size_t bytes;
+    unsigned flags; /* cuMemHostAlloc's or cuMemHostRegister's */
+    sc_device *device;
+    sc_pool *pool;
+    uint64_t id;
+} sc_block;
+
+void sc_block_release_all(sc_context *context);
+sc_pool *sc_pool_create(sc_device *device, bool is_default);
+
+/* ---- modules, functions, libraries (module.c, function.c, library.c) ---- */
+
+typedef struct sc_function sc_function;
+
+typedef struct sc_module {
+    sc_object object;
+    ptx_module *ptx;     /* NULL: machine code alone */
+    sc_program *program; /* NULL: cannot be executed, `refusal` says why */
+    char refusal[512];
+    struct sc_library *library; /* that it was loaded for; NULL: by cuModuleLoad */
+    kr__cubin *cubin;           /* what the real driver would load; NULL: PTX alone */
+    size_t n_functions;
+    sc_function **functions;
+} sc_module;
+
+/* What the driver answers of a kernel: by the cubin where there is one, else by the machine's estimate. */
+struct sc_function {
+    sc_object object; /* context: the module's */
+    sc_module *module;
+    const char *name;
+    int index; /* in the program, -1: cannot be executed */
+    int registers, max_threads;
+    size_t shared_bytes, const_bytes, local_bytes;
+    unsigned reqntid[3];
+    int ptx_version, binary_version;
+    size_t n_params, param_bytes;
+    kr__image_param *params;
+    atomic_int max_dynamic_shared;
+    atomic_int carveout, cluster_scheduling;
+    atomic_int cluster[3]; /* required dimensions; 0: none */
+    atomic_bool non_portable_cluster;
+};
+
+typedef struct sc_jit {
+    unsigned n;
+    const CUjit_option *options;
+    void **values;
+} sc_jit;
+
+/* Texts for the caller's log buffers. */
+void sc_jit_report(const sc_jit *jit, const char *info, const char *error);
+
+/* `bytes` 0: the image's own headers say how long it is. */
+CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, const sc_jit *jit,
+                        sc_module **ret_module);
+void sc_module_unload(sc_module *module);
+CUresult sc_module_file(const char *path, char **ret_data, size_t *ret_bytes);
+sc_function *sc_module_function(sc_module *module, const char *name);
+CUresult sc_module_global(sc_module *module, const char *name, CUdeviceptr *ret_address, size_t *ret_bytes);
+/* The names of the kernels in an image of any kind, without a device. Both freed by the caller:
+ * free(*ret_names). */
+CUresult sc_image_kernels(const void *image, size_t bytes, char ***ret_names, size_t *ret_n);
+/* How many bytes from the address on can be read. */
+size_t sc_readable_bytes(const void *address);
+/* A CUfunction, or a CUkernel cast to one: then its function in `context`. */
+CUresult sc_function_in(sc_context *context, CUfunction handle, sc_function **ret_function);
+
+CUresult sc_function_attribute(const sc_function *function, CUfunction_attribute attribute, int *ret_value);
+CUresult sc_function_set_attribute(sc_function *function, CUfunction_attribute attribute, int value);
+CUresult sc_kernel_function(sc_context *context, CUkernel handle, sc_function **ret_function);
+
+/* Resident blocks a multiprocessor. */
+int sc_occupancy(const sc_function *function, int block_threads, size_t dynamic_shared_bytes);
+
+/* ---- linking (link.c) ---- */
+
+/* The section of a linked cubin that carries the PTX it was made of. */
+#define SC_PTX_SECTION ".softcuda.ptx"
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linking: PTX texts become one module. The result is a cubin that tells of its kernels as any cubin does and
+ * carries the joined PTX, so that it can be kept in a file and loaded again.
+ */
+#include "softcuda/driver/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sc_link {
+    sc_object object;
+    sc_jit jit;
+    kr__text bodies; /* of the inputs, without their headers */
+    int isa, sm;
+    char suffix;
+    kr__text cubin; /* when complete */
+} sc_link;
+
+static void finish_link(sc_object *object)
+{
+    sc_link *link = (sc_link *)object;
+    kr__text_free(&link->bodies);
+    kr__text_free(&link->cubin);
+    free(link);
+}
+
+/* ---- inputs ---- */
+
+static bool is_header_line(const char *line, size_t n)
+{
+    static const char *const words[] = {".version", ".target", ".address_size"};
+    while (n && (*line == ' ' || *line == '\t'))
+        line++, n--;
+    for (size_t i = 0; i < KR_COUNT(words); i++)
+        if (n >= strlen(words[i]) && memcmp(line, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+static void add_body(sc_link *link, const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes; text < end;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t n = newline ? (size_t)(newline - text) : (size_t)(end - text);
+        if (!is_header_line(text, n))
+            kr__text_add_bytes(&link->bodies, text, n);
+        kr__text_add_bytes(&link->bodies, "\n", 1);
+        text += n + 1;
+    }
+}
+
+/* The text must be PTX by itself; what it leaves open is judged when the link is complete. */
+static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const sc_jit *jit)
+{
+    ptx_problem problem = {0};
+    ptx_module *ptx = NULL;
+    CUresult result = CUDA_SUCCESS;
+    bytes = strnlen(text, bytes);
+    if (!kr__ptx_parse(text, bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &ptx, &problem)) {
+        result = problem.kind == PTX_PROBLEM_NOT_PTX   ? CUDA_ERROR_INVALID_IMAGE
+                 : problem.kind == PTX_PROBLEM_VERSION ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+                                                       : CUDA_ERROR_INVALID_PTX;
+        sc_jit_report(jit->n ? jit : &link->jit, NULL, problem.log.data);
+    } else {
+        link->isa = ptx->isa > link->isa ? ptx->isa : link->isa;
+        link->suffix = ptx->sm >= link->sm ? ptx->suffix : link->suffix;
+        link->sm = ptx->sm > link->sm ? ptx->sm : link->sm;
+        add_body(link, text, bytes);
+        if (link->bodies.failed)
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    kr__ptx_module_free(&ptx);
+    kr__text_free(&problem.log);
+    return result;
+}
+
+static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const sc_jit *jit)
+{
+    const void *ptx;
+    size_t ptx_bytes;
+    if (kr__cubin_section(image, bytes, SC_PTX_SECTION, &ptx, &ptx_bytes))
+        return add_ptx(link, ptx, ptx_bytes, jit);
+    sc_say("cannot link machine code without its PTX");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const sc_jit *jit)
+{
+    kr__fatbin *fatbin;
+    if (kr__fatbin_read(image, bytes, &fatbin, NULL))
+        return CUDA_ERROR_INVALID_IMAGE;
+    const kr__fatbin_entry *best = NULL;
+    int device = link->object.context->device->chip->cc, best_target = 0;
+    for (size_t i = 0; i < fatbin->n_entries; i++) {
+        int target = fatbin->entries[i].arch.major * 10 + fatbin->entries[i].arch.minor;
+        if (fatbin->entries[i].kind == KR_IMAGE_PTX && target <= device && target > best_target) {
+            best = &fatbin->entries[i];
+            best_target = target;
+        }
+    }
+    CUresult result = best ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    char *text;
+    size_t n;
+    if (best && kr__fatbin_unpack(best, &text, &n, NULL)) {
+        result = CUDA_ERROR_INVALID_IMAGE;
+    } else if (best) {
+        result = add_ptx(link, text, n, jit);
+        free(text);
+    }
+    kr__fatbin_free(&fatbin);
+    return result;
+}
+
+static CUresult add_input(sc_link *link, CUjitInputType type, const void *data, size_t bytes,
+                          const sc_jit *jit)
+{
+    switch (type) {
+    case CU_JIT_INPUT_PTX:
+        return add_ptx(link, data, bytes, jit);
+    case CU_JIT_INPUT_CUBIN:
+        return add_cubin(link, data, bytes, jit);
+    case CU_JIT_INPUT_FATBINARY:
+        return add_fatbin(link, data, bytes, jit);
+    case CU_JIT_INPUT_LIBRARY: /* gives what the others ask for; what then is missing is told at the end */
+        return CUDA_SUCCESS;
+    case CU_JIT_INPUT_OBJECT:
+    case CU_JIT_INPUT_NVVM:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* ---- the cubin ---- */
+
+enum { SHT_PROGBITS = 1, SHT_SYMTAB = 2, SHT_STRTAB = 3, SHT_NOBITS = 8, SHT_NV_INFO = 0x70000000 };
+enum { SECTION_NAMES = 1, SYMBOL_NAMES = 2, SYMBOLS = 3, ELF_HEADER = 64 };
+
+/* An ELF under construction. The first sections are null, names of sections, names of symbols, symbols. */
+typedef struct elf {
+    kr__text body, headers, section_names, symbol_names, symbols;
+    unsigned n_sections, n_symbols;
+} elf;
+
+static void add_number(kr__text *to, uint64_t value, size_t bytes)
+{
+    kr__text_add_bytes(to, (const char *)&value, bytes);
+}
+
+static uint32_t add_name(kr__text *table, const char *first, const char *second)
+{
+    size_t at = table->bytes;
+    kr__text_add_bytes(table, first, strlen(first));
+    kr__text_add_bytes(table, second, strlen(second) + 1);
+    return (uint32_t)at;
+}
+
+static void add_header(elf *e, uint32_t name, uint32_t type, uint64_t offset, uint64_t bytes, uint32_t link,
+                       uint32_t info)
+{
+    enum { ALLOC = 2 };
+    add_number(&e->headers, name, 4);
+    add_number(&e->headers, type, 4);
+    add_number(&e->headers, type == SHT_NOBITS ? ALLOC : 0, 8);
+    add_number(&e->headers, 0, 8);
+    add_number(&e->headers, offset, 8);
+    add_number(&e->headers, bytes, 8);
+    add_number(&e->headers, link, 4);
+    add_number(&e->headers, info, 4);
+    add_number(&e->headers, 16, 8);
+    add_number(&e->headers, type == SHT_SYMTAB ? 24 : 0, 8);
+    e->n_sections++;
+}
+
+static unsigned add_section(elf *e, const char *first, const char *second, uint32_t type,
+                            const kr__text *data, uint64_t bytes)
+{
+    while (e->body.bytes % 16)
+        add_number(&e->body, 0, 1);
+    add_header(e, add_name(&e->section_names, first, second), type, ELF_HEADER + e->body.bytes, bytes,
+               type == SHT_SYMTAB ? SYMBOL_NAMES : 0, type == SHT_SYMTAB ? 1 : 0);
+    if (data && data->bytes)
+        kr__text_add_bytes(&e->body, data->data, data->bytes);
+    return e->n_sections - 1;
+}
+
+static void add_symbol(elf *e, const char *name, unsigned section, uint64_t bytes)
+{
+    enum { GLOBAL_FUNCTION = 0x12, ENTRY = 0x10 };
+    add_number(&e->symbols, add_name(&e->symbol_names, "", name), 4);
+    add_number(&e->symbols, GLOBAL_FUNCTION, 1);
+    add_number(&e->symbols, ENTRY, 1);
+    add_number(&e->symbols, section, 2);
+    add_number(&e->symbols, 0, 8);
+    add_number(&e->symbols, bytes, 8);
+    e->n_symbols++;
+}
+
+/* Records of .nv.info; see ptx/image/cubin.c for the numbers. */
+static void add_record(kr__text *info, unsigned attribute, const uint32_t *words, unsigned n)
+{
+    add_number(info, 4, 1);
+    add_number(info, attribute, 1);
+    add_number(info, 4 * n, 2);
+    kr__text_add_bytes(info, (const char *)words, 4 * n);
+}
+
+static void add_kernel(elf *e, const sc_kernel_facts *facts, kr__text *module_info)
+{
+    enum { CODE_BYTES = 16, RESERVED_SHARED = 0x400 };
+    static const char no_code[CODE_BYTES];
+    kr__text code = {0}, info = {0};
+    kr__text_add_bytes(&code, no_code, sizeof no_code);
+    unsigned section = add_section(e, ".text.", facts->name, SHT_PROGBITS, &code, CODE_BYTES);
+    add_record(module_info, 0x2f, (uint32_t[]){e->n_symbols, (uint32_t)facts->registers}, 2);
+    add_record(module_info, 0x11, (uint32_t[]){e->n_symbols, (uint32_t)facts->local_bytes}, 2);
+    add_symbol(e, facts->name, section, CODE_BYTES);
+    for (size_t i = facts->n_params; i-- > 0;) {
+        const ptx_variable *param = facts->function->params[i];
+        add_record(&info, 0x45,
+                   (uint32_t[]){0, (uint32_t)i | (uint32_t)param->offset << 16, (uint32_t)param->bytes}, 3);
+    }
+    add_number(&info, 3 | 0x19 << 8 | (facts->param_bytes & 0xffff) << 16, 4);
+    if (facts->function->maxntid[0])
+        add_record(&info, 0x05, facts->function->maxntid, 3);
+    if (facts->reqntid[0])
+        add_record(&info, 0x10, facts->reqntid, 3);
+    add_section(e, ".nv.info.", facts->name, SHT_NV_INFO, &info, info.bytes);
+    if (facts->static_shared_bytes)
+        add_section(e, ".nv.shared.", facts->name, SHT_NOBITS, NULL,
+                    facts->static_shared_bytes + RESERVED_SHARED);
+    e->body.failed |= code.failed || info.failed;
+    kr__text_free(&code);
+    kr__text_free(&info);
+}
+
+static void add_elf_header(kr__text *to, const elf *e, int cc)
+{
+    static const char ident[16] = "\177ELF\2\1\1\x41\x08";
+    enum { EXECUTABLE = 2, MACHINE_CUDA = 190 };
+    kr__text_add_bytes(to, ident, sizeof ident);
+    add_number(to, EXECUTABLE, 2);
+    add_number(to, MACHINE_CUDA, 2);
+    add_number(to, 1, 4);
+    add_number(to, 0, 8);
+    add_number(to, 0, 8);
+    add_number(to, ELF_HEADER + e->body.bytes, 8);
+    add_number(to, 0x06000000u | (unsigned)cc << 8 | (cc >= 100 ? 2 : 4), 4);
+    add_number(to, ELF_HEADER, 2);
+    add_number(to, 56, 2);
+    add_number(to, 0, 2);
+    add_number(to, 64, 2);
+    add_number(to, e->n_sections, 2);
+    add_number(to, SECTION_NAMES, 2);
+}
+
+/* Patches the header of a table that was still growing when its header was written. */
+static void place_table(elf *e, unsigned section, const kr__text *table)
+{
+    while (e->body.bytes % 16)
+        add_number(&e->body, 0, 1);
+    uint64_t place[2] = {ELF_HEADER + e->body.bytes, table->bytes};
+    if (!e->headers.failed)
+        memcpy(e->headers.data + section * 64 + 0x18, place, sizeof place);
+    kr__text_add_bytes(&e->body, table->data, table->bytes);
+}
+
+static void write_cubin(kr__text *to, const sc_program *program, int cc, const kr__text *ptx)
+{
+    elf e = {0};
+    kr__text info = {0};
+    add_name(&e.section_names, "", "");
+    add_name(&e.symbol_names, "", "");
+    add_header(&e, 0, 0, 0, 0, 0, 0);
+    add_section(&e, ".shstrtab", "", SHT_STRTAB, NULL, 0);
+    add_section(&e, ".strtab", "", SHT_STRTAB, NULL, 0);
+    add_section(&e, ".symtab", "", SHT_SYMTAB, NULL, 0);
+    static const char no_symbol[24];
+    kr__text_add_bytes(&e.symbols, no_symbol, sizeof no_symbol);
+    e.n_symbols = 1;
+    size_t const_bytes = 0;
+    for (size_t i = 0; i < sc_program_n_kernels(program); i++) {
+        add_kernel(&e, sc_program_kernel(program, i), &info);
+        const_bytes = sc_program_kernel(program, i)->const_bytes;
+    }
+    add_section(&e, ".nv.info", "", SHT_NV_INFO, &info, info.bytes);
+    if (const_bytes)
+        add_section(&e, ".nv.constant3", "", SHT_NOBITS, NULL, const_bytes);
+    add_section(&e, SC_PTX_SECTION, "", SHT_PROGBITS, ptx, ptx->bytes);
+    place_table(&e, SECTION_NAMES, &e.section_names);
+    place_table(&e, SYMBOL_NAMES, &e.symbol_names);
+    place_table(&e, SYMBOLS, &e.symbols);
+    while (e.body.bytes % 8)
+        add_number(&e.body, 0, 1);
+    add_elf_header(to, &e, cc);
+    kr__text_add_bytes(to, e.body.data, e.body.bytes);
+    kr__text_add_bytes(to, e.headers.data, e.headers.bytes);
+    kr__text *parts[] = {&e.body, &e.headers, &e.section_names, &e.symbol_names, &e.symbols, &info};
+    for (size_t i = 0; i < KR_COUNT(parts); i++) {
+        to->failed |= parts[i]->failed;
+        kr__text_free(parts[i]);
+    }
+}
+
+/* ---- the calls ---- */
+
+/* The joined text must stand by itself: nothing declared may be missing. */
+static CUresult complete(sc_link *link)
+{
+    sc_device *device = link->object.context->device;
+    kr__text ptx = {0};
+    int isa = link->isa ? link->isa : sc_driver_isa(), sm = link->sm ? link->sm : device->chip->cc;
+    kr__text_add(&ptx, ".version %d.%d\n.target sm_%d%.1s\n.address_size 64\n", isa / 10, isa % 10, sm,
+                 &link->suffix);
+    kr__text_add_bytes(&ptx, link->bodies.data ? link->bodies.data : "", link->bodies.bytes);
+    ptx_problem problem = {0};
+    ptx_module *module = NULL;
+    sc_program *program = NULL;
+    sc_device_limits limits = {
+        .ordinal = (unsigned)device->ordinal, .cc = device->chip->cc, .multiprocessors = 1};
+    bool linked =
+        !ptx.failed &&
+        kr__ptx_parse(ptx.data, ptx.bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &module, &problem) &&
+        sc_program_create(module, device->memory, &limits, &program, &problem);
+    if (linked)
+        write_cubin(&link->cubin, program, device->chip->cc, &ptx);
+    sc_jit_report(&link->jit, NULL, problem.log.data);
+    bool failed = ptx.failed || link->cubin.failed || problem.kind == PTX_PROBLEM_MEMORY;
+    sc_program_destroy(&program);
+    kr__ptx_module_free(&module);
+    kr__text_free(&problem.log);
+    kr__text_free(&ptx);
+    return failed ? CUDA_ERROR_OUT_OF_MEMORY : linked ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SOURCE;
+}
+
+API(cuLinkCreate_v2, unsigned n, CUjit_option *options, void **values, CUlinkState *ret_state)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (!ret_state || (n && (!options || !values)))
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_link *link = sc_object_create(sizeof *link, SC_LINK, context, finish_link);
+    if (!link || !sc_object_publish(link, (uintptr_t)link)) {
+        free(link);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    link->jit = (sc_jit){n, options, values}; /* the caller keeps them until the link is destroyed */
+    *ret_state = (CUlinkState)link;
+    return CUDA_SUCCESS;
+}
+
+API(cuLinkCreate, unsigned n, CUjit_option *options, void **values, CUlinkState *ret_state)
+{
+    return cuLinkCreate_v2(n, options, values, ret_state);
+}
+
+static sc_link *find_link(CUlinkState handle)
+{
+    return sc_object_find(SC_LINK, (uintptr_t)handle);
+}
+
+API(cuLinkAddData_v2, CUlinkState handle, CUjitInputType type, void *data, size_t bytes, const char *name,
+    unsigned n, CUjit_option *options, void **values)
+{
+    (void)name;
+    TRY(sc_working());
+    sc_link *link = find_link(handle);
+    if (!link)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!data || !bytes || link->cubin.bytes || (n && (!options || !values)))
+        return CUDA_ERROR_INVALID_VALUE;
+    return add_input(link, type, data, bytes, &(sc_jit){n, options, values});
+}
+
+API(cuLinkAddData, CUlinkState handle, CUjitInputType type, void *data, size_t bytes, const char *name,
+    unsigned n, CUjit_option *options, void **values)
+{
+    return cuLinkAddData_v2(handle, type, data, bytes, name, n, options, values);
+}
+
+API(cuLinkAddFile_v2, CUlinkState handle, CUjitInputType type, const char *path, unsigned n,
+    CUjit_option *options, void **values)
+{
+    TRY(sc_working());
+    if (!find_link(handle))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!path)
+        return CUDA_ERROR_INVALID_VALUE;
+    char *data;
+    size_t bytes;
+    TRY(sc_module_file(path, &data, &bytes));
+    CUresult result = cuLinkAddData_v2(handle, type, data, bytes, path, n, options, values);
+    free(data);
+    return result;
+}
+
+API(cuLinkAddFile, CUlinkState handle, CUjitInputType type, const char *path, unsigned n,
+    CUjit_option *options, void **values)
+{
+    return cuLinkAddFile_v2(handle, type, path, n, options, values);
+}
+
+API(cuLinkComplete, CUlinkState handle, void **ret_cubin, size_t *ret_bytes)
+{
+    TRY(sc_working());
+    sc_link *link = find_link(handle);
+    if (!link)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!ret_cubin)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!link->cubin.bytes)
+        TRY(complete(link));
+    *ret_cubin = link->cubin.data;
+    if (ret_bytes)
+        *ret_bytes = link->cubin.bytes;
+    return CUDA_SUCCESS;
+}
+
+API(cuLinkDestroy, CUlinkState handle)
+{
+    TRY(sc_initialized());
+    sc_link *link = find_link(handle);
+    if (!link)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sc_object_retract(link);
+    sc_release(link);
+    return CUDA_SUCCESS;
+}

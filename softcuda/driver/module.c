@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules: PTX, cubins and fatbins made ready in a context. Code is PTX alone; a cubin gives the answers
+ * about its kernels, and their code comes from the PTX beside it in the fatbin, or that it carries.
+ */
+#include "softcuda/driver/driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- JIT logs ---- */
+
+/* Puts text into the buffer that option `buffer` gives, as long as option `size` says; tells its length. */
+static void fill_log(const sc_jit *jit, CUjit_option buffer, CUjit_option size, const char *text)
+{
+    char *to = NULL;
+    void **bytes = NULL;
+    for (unsigned i = 0; i < jit->n; i++) {
+        if (jit->options[i] == buffer)
+            to = jit->values[i];
+        if (jit->options[i] == size)
+            bytes = &jit->values[i];
+    }
+    size_t capacity = bytes ? (size_t)(uintptr_t)*bytes & 0xffffffff : 0;
+    if (!to || !capacity)
+        return;
+    size_t n = strnlen(text, capacity - 1);
+    memcpy(to, text, n);
+    to[n] = '\0';
+    *bytes = (void *)(uintptr_t)n;
+}
+
+void sc_jit_report(const sc_jit *jit, const char *info, const char *error)
+{
+    fill_log(jit, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, info ? info : "");
+    fill_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error ? error : "");
+}
+
+/* ---- which code runs where ---- */
+
+/* The members of a family, `f` of the first (CUDA programming guide, family-specific features). */
+static bool in_family(int target, int device)
+{
+    static const int families[][3] = {{100, 103}, {103}, {101, 110}, {110}, {120, 121}, {121}};
+    for (size_t i = 0; i < KR_COUNT(families); i++)
+        for (size_t j = 0; families[i][0] == target && j < 3; j++)
+            if (families[i][j] == device)
+                return true;
+    return target == device;
+}
+
+static bool is_tegra(int cc)
+{
+    return cc == 53 || cc == 62 || cc == 72 || cc == 87 || cc == 110;
+}
+
+static bool cubin_runs(int target, char suffix, int device)
+{
+    if (suffix == 'a' || is_tegra(target) || is_tegra(device))
+        return target == device;
+    if (suffix == 'f')
+        return in_family(target, device);
+    return target / 10 == device / 10 && target % 10 <= device % 10;
+}
+
+static bool ptx_runs(int target, char suffix, int device)
+{
+    if (suffix == 'a')
+        return target == device;
+    return suffix == 'f' ? in_family(target, device) : target <= device;
+}
+
+/* ---- loading ---- */
+
+typedef struct loader {
+    sc_context *context;
+    const sc_jit *jit;
+    sc_module *module;
+} loader;
+
+static CUresult problem_code(const ptx_problem *problem)
+{
+    switch (problem->kind) {
+    case PTX_PROBLEM_NOT_PTX:
+        return CUDA_ERROR_INVALID_IMAGE;
+    case PTX_PROBLEM_VERSION:
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    case PTX_PROBLEM_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        return CUDA_ERROR_INVALID_PTX;
+    }
+}
+
+static sc_device_limits limits_of(const sc_context *context)
+{
+    const sc_chip *chip = context->device->chip;
+    return (sc_device_limits){
+        .ordinal = (unsigned)context->device->ordinal,
+        .cc = chip->cc,
+        .multiprocessors = chip->multiprocessors,
+        .max_threads_per_multiprocessor = chip->threads_per_multiprocessor,
+        .max_blocks_per_multiprocessor = chip->blocks_per_multiprocessor,
+        .registers_per_multiprocessor = 65536,
+        .shared_bytes_per_multiprocessor = chip->shared_per_multiprocessor,
+        .reserved_shared_bytes_per_block = chip->shared_reserved,
+        .clock_khz = chip->clock_khz,
+        .printf_fifo_bytes = context->limits[CU_LIMIT_PRINTF_FIFO_SIZE],
+        .malloc_heap_bytes = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
+    };
+}
+
+/* Legal PTX that softcuda cannot do is said aloud: the JIT log alone would often be lost. */
+static CUresult refuse_ptx(const loader *load, const ptx_problem *problem)
+{
+    const char *log = problem->log.data ? problem->log.data : "";
+    sc_jit_report(load->jit, NULL, log);
+    if (problem->kind == PTX_PROBLEM_UNSUPPORTED)
+        sc_say("not supported: %s", log);
+    return problem_code(problem);
+}
+
+static CUresult refuse_target(const loader *load, const ptx_module *ptx)
+{
+    char text[160];
+    kr__format(text, sizeof text, "ptxas fatal   : Module of %d-bit code for target %s cannot run on sm_%d",
+               ptx->address_bits, ptx->target, load->context->device->chip->cc);
+    sc_jit_report(load->jit, NULL, text);
+    return CUDA_ERROR_INVALID_PTX;
+}
+
+static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx_module **ret_ptx)
+{
+    ptx_problem problem = {0};
+    ptx_module *ptx = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (!kr__ptx_parse(text, bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &ptx, &problem))
+        result = refuse_ptx(load, &problem);
+    else if (ptx->address_bits != 64 || !ptx_runs(ptx->sm, ptx->suffix, load->context->device->chip->cc))
+        result = refuse_target(load, ptx);
+    if (result)
+        kr__ptx_module_free(&ptx);
+    else
+        *ret_ptx = ptx;
+    kr__text_free(&problem.log);
+    return result;
+}
+
+/* Code to execute, of PTX. */
+static CUresult load_ptx(const loader *load, const char *text, size_t bytes)
+{
+    sc_module *module = load->module;
+    TRY(read_ptx(load, text, bytes, &module->ptx));
+    ptx_problem problem = {0};
+    sc_device_limits limits = limits_of(load->context);
+    CUresult result = CUDA_SUCCESS;
+    if (!sc_program_create(module->ptx, load->context->device->memory, &limits, &module->program, &problem))
+        result = refuse_ptx(load, &problem);
+    kr__text_free(&problem.log);
+    return result;
+}
+
+/* Beside a cubin, PTX that cannot be executed is no reason not to load; launching then says why. */
+static void load_ptx_of_cubin(const loader *load, const char *text, size_t bytes)
+{
+    sc_module *module = load->module;
+    char log[400] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    loader quiet = *load;
+    quiet.jit = &(sc_jit){2, options, values};
+    CUresult result = load_ptx(&quiet, text, bytes);
+    if (result)
+        kr__format(module->refusal, sizeof module->refusal, "its PTX was refused (%d): %s", (int)result, log);
+}
+
+static CUresult corrupt_or_memory(kr_status status)
+{
+    return status == KR_OUT_OF_HOST_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
+{
+    sc_module *module = load->module;
+    kr_error err;
+    kr_status status = kr__cubin_read(image, bytes, &module->cubin, &err);
+    if (status) {
+        sc_jit_report(load->jit, NULL, err.message);
+        return corrupt_or_memory(status);
+    }
+    kr_cc arch = module->cubin->arch;
+    if (!cubin_runs(arch.major * 10 + arch.minor, arch.suffix, load->context->device->chip->cc))
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    const void *ptx;
+    size_t ptx_bytes;
+    if (kr__cubin_section(image, bytes, SC_PTX_SECTION, &ptx, &ptx_bytes))
+        load_ptx_of_cubin(load, ptx, ptx_bytes);
+    else
+        kr__format(module->refusal, sizeof module->refusal,
+                   "it is machine code alone; load a fatbin that holds its PTX too");
+    return CUDA_SUCCESS;
+}
+
+/* The best entry of a kind for the device, or NULL. */
+static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind kind, int device)
+{
+    const kr__fatbin_entry *best = NULL;
+    int best_target = 0;
+    for (size_t i = 0; i < fatbin->n_entries; i++) {
+        const kr__fatbin_entry *entry = &fatbin->entries[i];
+        int target = entry->arch.major * 10 + entry->arch.minor;
+        char suffix = entry->arch.suffix;
+        bool runs =
+            kind == KR_IMAGE_CUBIN ? cubin_runs(target, suffix, device) : ptx_runs(target, suffix, device);
+        if (entry->kind != kind || !runs)
+            continue;
+        /* Of the same level the specialised one. */
+        int rank = target * 4 + (suffix == 'a' ? 2 : suffix == 'f' ? 1 : 0);
+        if (!best || rank > best_target) {
+            best = entry;
+            best_target = rank;
+        }
+    }
+    return best;
+}
+
+static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
+{
+    int device = load->context->device->chip->cc;
+    const kr__fatbin_entry *cubin = choose(fatbin, KR_IMAGE_CUBIN, device);
+    const kr__fatbin_entry *ptx = choose(fatbin, KR_IMAGE_PTX, device);
+    if (!cubin && !ptx)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    CUresult result = CUDA_SUCCESS;
+    char *data;
+    size_t bytes;
+    kr_error err;
+    if (cubin) {
+        kr_status status = kr__fatbin_unpack(cubin, &data, &bytes, &err);
+        if (status)
+            return corrupt_or_memory(status);
+        result = load_cubin(load, data, bytes);
+        free(data);
+    }
+    if (result || !ptx || load->module->program)
+        return result;
+    kr_status status = kr__fatbin_unpack(ptx, &data, &bytes, &err);
+    if (status)
+        return corrupt_or_memory(status);
+    if (cubin)
+        load_ptx_of_cubin(load, data, bytes);
+    else
+        result = load_ptx(load, data, bytes);
+    free(data);
+    return result;
+}
+
+static CUresult load_fatbin(const loader *load, const void *image, size_t bytes)
+{
+    kr__fatbin *fatbin;
+    kr_error err;
+    kr_status status = kr__fatbin_read(image, bytes, &fatbin, &err);
+    if (status) {
+        sc_jit_report(load->jit, NULL, err.message);
+        return corrupt_or_memory(status);
+    }
+    CUresult result = load_entries(load, fatbin);
+    kr__fatbin_free(&fatbin);
+    return result;
+}
+
+/* A pointer alone says nothing of its size: what can be read bounds it. */
+size_t sc_readable_bytes(const void *address)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps)
+        return SIZE_MAX / 2;
+    char line[512], mode[5];
+    unsigned long start, end, at = (unsigned long)(uintptr_t)address, reached = at;
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) == 3 && start <= reached && reached < end &&
+            mode[0] == 'r')
+            reached = end;
+    fclose(maps);
+    return reached - at;
+}
+
+static CUresult load_image(const loader *load, const void *image, size_t bytes)
+{
+    size_t readable = bytes ? bytes : sc_readable_bytes(image);
+    const void *wrapped = readable >= 24 ? kr__fatbin_unwrap(image) : NULL;
+    if (wrapped) {
+        image = wrapped;
+        bytes = 0;
+        readable = sc_readable_bytes(image);
+    }
+    size_t own = kr__image_bytes(image, readable);
+    bytes = bytes ? bytes : own;
+    kr_image_kind kind;
+    if (!own || kr__image_kind(image, bytes, &kind, NULL))
+        return CUDA_ERROR_INVALID_IMAGE;
+    switch (kind) {
+    case KR_IMAGE_PTX:
+        return load_ptx(load, image, bytes);
+    case KR_IMAGE_CUBIN:
+        return load_cubin(load, image, bytes);
+    case KR_IMAGE_FATBIN:
+        return load_fatbin(load, image, bytes);
+    default:
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+}
+
+/* ---- functions of a module ---- */
+
+static void finish_function(sc_object *object)
+{
+    sc_function *function = (sc_function *)object;
+    free(function->params);
+    free(function);
+}
+
+static int threads_for_registers(int registers)
+{
+    enum { FILE_REGISTERS = 65536, WARP = 32, UNIT = 256, MOST = 1024 };
+    int a_warp = (registers * WARP + UNIT - 1) / UNIT * UNIT;
+    int threads = a_warp ? FILE_REGISTERS / a_warp / 4 * 4 * WARP : MOST;
+    return threads < MOST ? threads : MOST;
+}
+
+static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, const kr__cubin_kernel *kernel)
+{
+    const unsigned *limit = kernel->reqntid[0] ? kernel->reqntid : kernel->max_threads;
+    int threads = threads_for_registers(kernel->registers);
+    uint64_t product = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
+    function->registers = kernel->registers;
+    function->max_threads = product && product < (unsigned)threads ? (int)product : threads;
+    function->shared_bytes = kernel->shared_bytes;
+    function->const_bytes = cubin->const_bytes;
+    function->local_bytes = kernel->local_bytes;
+    memcpy(function->reqntid, kernel->reqntid, sizeof function->reqntid);
+    function->ptx_version = cubin->virtual_arch;
+    function->binary_version = cubin->arch.major * 10 + cubin->arch.minor;
+    function->n_params = kernel->n_params;
+    function->param_bytes = kernel->param_bytes;
+    for (size_t i = 0; i < kernel->n_params; i++)
+        function->params[i] = kernel->params[i];
+}
+
+static void describe_by_program(sc_function *function, const sc_context *context,
+                                const sc_kernel_facts *facts)
+{
+    function->registers = facts->registers;
+    function->max_threads = facts->max_threads;
+    function->shared_bytes = facts->static_shared_bytes;
+    function->const_bytes = facts->const_bytes;
+    function->local_bytes = facts->local_bytes;
+    memcpy(function->reqntid, facts->reqntid, sizeof function->reqntid);
+    function->ptx_version = function->module->ptx->sm;
+    function->binary_version = context->device->chip->cc;
+    function->n_params = facts->n_params;
+    function->param_bytes = facts->param_bytes;
+    for (size_t i = 0; i < facts->n_params; i++)
+        function->params[i] =
+            (kr__image_param){facts->function->params[i]->offset, facts->function->params[i]->bytes};
+}
+
+/* A machine-code kernel and the PTX it is executed from must agree on the parameters. */
+static bool same_params(const kr__cubin_kernel *kernel, const sc_kernel_facts *facts)
+{
+    if (kernel->n_params != facts->n_params)
+        return false;
+    for (size_t i = 0; i < kernel->n_params; i++)
+        if (kernel->params[i].offset != facts->function->params[i]->offset ||
+            kernel->params[i].bytes != facts->function->params[i]->bytes)
+            return false;
+    return true;
+}
+
+static CUresult add_function(sc_module *module, const kr__cubin_kernel *kernel, const sc_kernel_facts *facts,
+                             int index)
+{
+    sc_context *context = module->object.context;
+    sc_function *function = sc_object_create(sizeof *function, SC_FUNCTION, context, finish_function);
+    size_t n_params = kernel ? kernel->n_params : facts->n_params;
+    if (function)
+        function->params = calloc(n_params + 1, sizeof *function->params);
+    if (!function || !function->params) {
+        free(function);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    function->module = module;
+    function->index = kernel && facts && !same_params(kernel, facts) ? -1 : index;
+    function->name = kernel ? kernel->name : facts->name;
+    if (kernel)
+        describe_by_cubin(function, module->cubin, kernel);
+    else
+        describe_by_program(function, context, facts);
+    enum { DEFAULT_SHARED = 48 * 1024 };
+    function->max_dynamic_shared =
+        function->shared_bytes < DEFAULT_SHARED ? DEFAULT_SHARED - (int)function->shared_bytes : 0;
+    function->carveout = -1;
+    if (!sc_object_publish(function, (uintptr_t)function)) {
+        sc_release(function);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    module->functions[module->n_functions++] = function;
+    return CUDA_SUCCESS;
+}
+
+static CUresult add_functions(sc_module *module)
+{
+    sc_program *program = module->program;
+    size_t n = module->cubin ? module->cubin->n_kernels : sc_program_n_kernels(program);
+    module->functions = calloc(n + 1, sizeof(sc_function *));
+    if (!module->functions)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        const kr__cubin_kernel *kernel = module->cubin ? &module->cubin->kernels[i] : NULL;
+        int index = kernel ? (program ? sc_program_find(program, kernel->name) : -1) : (int)i;
+        TRY(add_function(module, kernel, index < 0 ? NULL : sc_program_kernel(program, (size_t)index),
+                         index));
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- modules ---- */
+
+static void finish_module(sc_object *object)
+{
+    sc_module *module = (sc_module *)object;
+    for (size_t i = 0; i < module->n_functions; i++) {
+        sc_object_retract(module->functions[i]);
+        sc_release(module->functions[i]);
+    }
+    free(module->functions);
+    sc_program_destroy(&module->program);
+    kr__ptx_module_free(&module->ptx);
+    kr__cubin_free(&module->cubin);
+    free(module);
+}
+
+CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, const sc_jit *jit,
+                        sc_module **ret_module)
+{
+    sc_module *module = sc_object_create(sizeof *module, SC_MODULE, context, finish_module);
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    loader load = {context, jit, module};
+    CUresult result = load_image(&load, image, bytes);
+    if (!result)
+        result = add_functions(module);
+    if (!result && !sc_object_publish(module, (uintptr_t)module))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result) {
+        sc_release(module);
+        return result;
+    }
+    sc_jit_report(jit, "", "");
+    *ret_module = module;
+    return CUDA_SUCCESS;
+}
+
+/* Launches that are still to run keep the code. */
+void sc_module_unload(sc_module *module)
+{
+    sc_object_retract(module);
+    for (size_t i = 0; i < module->n_functions; i++)
+        sc_object_retract(module->functions[i]);
+    sc_release(module);
+}
+
+CUresult sc_module_file(const char *path, char **ret_data, size_t *ret_bytes)
+{
+    kr_error err;
+    if (kr__file_read(path, ret_data, ret_bytes, &err) == KR_OK)
+        return CUDA_SUCCESS;
+    return err.code == EISDIR ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+sc_function *sc_module_function(sc_module *module, const char *name)
+{
+    for (size_t i = 0; i < module->n_functions; i++)
+        if (strcmp(module->functions[i]->name, name) == 0)
+            return module->functions[i];
+    return NULL;
+}
+
+CUresult sc_module_global(sc_module *module, const char *name, CUdeviceptr *ret_address, size_t *ret_bytes)
+{
+    uint64_t address;
+    size_t bytes;
+    if (!module->program || !sc_program_global(module->program, name, &address, &bytes))
+        return CUDA_ERROR_NOT_FOUND;
+    if (ret_address)
+        *ret_address = address;
+    if (ret_bytes)
+        *ret_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult load_data(CUmodule *ret_module, const void *image, size_t bytes, const sc_jit *jit)
+{
+    sc_context *context;
+    sc_module *module;
+    TRY(sc_enter(&context));
+    if (!ret_module || !image || (jit->n && (!jit->options || !jit->values)))
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_module_load(context, image, bytes, jit, &module));
+    *ret_module = (CUmodule)module;
+    return CUDA_SUCCESS;
+}
+
+API(cuModuleLoadDataEx, CUmodule *module, const void *image, unsigned n, CUjit_option *options, void **values)
+{
+    return load_data(module, image, 0, &(sc_jit){n, options, values});
+}
+
+API(cuModuleLoadData, CUmodule *module, const void *image)
+{
+    return load_data(module, image, 0, &(sc_jit){0});
+}
+
+API(cuModuleLoadFatBinary, CUmodule *module, const void *image)
+{
+    return load_data(module, image, 0, &(sc_jit){0});
+}
+
+API(cuModuleLoad, CUmodule *module, const char *path)
+{
+    TRY(sc_entered());
+    if (!module || !path)
+        return CUDA_ERROR_INVALID_VALUE;
+    char *data;
+    size_t bytes;
+    TRY(sc_module_file(path, &data, &bytes));
+    CUresult result = bytes ? load_data(module, data, bytes, &(sc_jit){0}) : CUDA_ERROR_INVALID_IMAGE;
+    free(data);
+    return result;
+}
+
+static sc_module *find_module(CUmodule handle)
+{
+    return sc_object_find(SC_MODULE, (uintptr_t)handle);
+}
+
+API(cuModuleUnload, CUmodule handle)
+{
+    TRY(sc_working());
+    sc_module *module = find_module(handle);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (module->library)
+        return CUDA_ERROR_NOT_PERMITTED;
+    TRY(sc_stream_permitted());
+    sc_module_unload(module);
+    return CUDA_SUCCESS;
+}
+
+API(cuModuleGetFunction, CUfunction *ret_function, CUmodule handle, const char *name)
+{
+    TRY(sc_initialized());
+    if (!ret_function || !name || !*name)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_module *module = find_module(handle);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    TRY(sc_working());
+    sc_function *function = sc_module_function(module, name);
+    if (!function)
+        return CUDA_ERROR_NOT_FOUND;
+    *ret_function = (CUfunction)function;
+    return CUDA_SUCCESS;
+}
+
+API(cuModuleGetGlobal_v2, CUdeviceptr *address, size_t *bytes, CUmodule handle, const char *name)
+{
+    TRY(sc_working());
+    if (!name || !*name || (!address && !bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_module *module = find_module(handle);
+    return module ? sc_module_global(module, name, address, bytes) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API(cuModuleGetFunctionCount, unsigned *n, CUmodule handle)
+{
+    TRY(sc_working());
+    sc_module *module = find_module(handle);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!n)
+        return CUDA_ERROR_INVALID_VALUE;
+    *n = (unsigned)module->n_functions;
+    return CUDA_SUCCESS;
+}
+
+API(cuModuleEnumerateFunctions, CUfunction *functions, unsigned n, CUmodule handle)
+{
+    TRY(sc_working());
+    sc_module *module = find_module(handle);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!functions || !n)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < n && i < module->n_functions; i++)
+        functions[i] = (CUfunction)module->functions[i];
+    return CUDA_SUCCESS;
+}
+
+API(cuModuleGetLoadingMode, int *mode)
+{
+    enum { EAGER = 1 };
+    TRY(sc_initialized());
+    if (!mode)
+        return CUDA_ERROR_INVALID_VALUE;
+    *mode = EAGER;
+    return CUDA_SUCCESS;
+}
+
+/* ---- names alone ---- */
+
+static CUresult names_of_ptx(const char *text, size_t bytes, kr__text *names, size_t *n)
+{
+    ptx_problem problem = {0};
+    ptx_module *ptx;
+    CUresult result = CUDA_SUCCESS;
+    if (!kr__ptx_parse(text, bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &ptx, &problem)) {
+        result = problem_code(&problem);
+    } else {
+        for (const ptx_function *f = ptx->functions; f; f = f->next)
+            if (f->is_entry && ++*n)
+                kr__text_add_bytes(names, f->name, strlen(f->name) + 1);
+        kr__ptx_module_free(&ptx);
+    }
+    kr__text_free(&problem.log);
+    return result;
+}
+
+static CUresult names_of_cubin(const void *image, size_t bytes, kr__text *names, size_t *n)
+{
+    kr__cubin *cubin;
+    if (kr__cubin_read(image, bytes, &cubin, NULL))
+        return CUDA_ERROR_INVALID_IMAGE;
+    for (size_t i = 0; i < cubin->n_kernels; i++, ++*n)
+        kr__text_add_bytes(names, cubin->kernels[i].name, strlen(cubin->kernels[i].name) + 1);
+    kr__cubin_free(&cubin);
+    return CUDA_SUCCESS;
+}
+
+static CUresult names_of(const void *image, size_t bytes, kr__text *names, size_t *n)
+{
+    kr_image_kind kind;
+    if (kr__image_kind(image, bytes, &kind, NULL))
+        return CUDA_ERROR_INVALID_IMAGE;
+    if (kind == KR_IMAGE_PTX)
+        return names_of_ptx(image, bytes, names, n);
+    if (kind == KR_IMAGE_CUBIN)
+        return names_of_cubin(image, bytes, names, n);
+    kr__fatbin *fatbin;
+    if (kind != KR_IMAGE_FATBIN || kr__fatbin_read(image, bytes, &fatbin, NULL))
+        return CUDA_ERROR_INVALID_IMAGE;
+    CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    char *data;
+    size_t unpacked;
+    if (fatbin->n_entries && kr__fatbin_unpack(&fatbin->entries[0], &data, &unpacked, NULL) == KR_OK) {
+        result = names_of(data, unpacked, names, n);
+        free(data);
+    }
+    kr__fatbin_free(&fatbin);
+    return result;
+}
+
+CUresult sc_image_kernels(const void *image, size_t bytes, char ***ret_names, size_t *ret_n)
+{
+    kr__text text = {0};
+    size_t n = 0;
+    CUresult result = names_of(image, bytes, &text, &n);
+    size_t pointers = (n + 1) * sizeof(char *);
+    char **names = result || text.failed ? NULL : malloc(pointers + text.bytes);
+    if (!result && !names)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result) {
+        char *at = (char *)names + pointers;
+        if (text.bytes)
+            memcpy(at, text.data, text.bytes);
+        for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
+            names[i] = at;
+        *ret_names = names;
+        *ret_n = n;
+    }
+    kr__text_free(&text);
+    return result;
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams, events, host functions: what comes after what. */
+#include "softcuda/driver/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t sc_next_id(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+uint64_t sc_thread_id(void)
+{
+    static _Thread_local uint64_t id;
+    id = id ? id : sc_next_id();
+    return id;
+}
+
+/* ---- streams ---- */
+
+static void finish_stream(sc_object *object)
+{
+    sc_stream *stream = (sc_stream *)object;
+    sc_task_release(stream->last);
+    free(stream->tails.items);
+    free(stream);
+}
+
+sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority)
+{
+    sc_stream *stream = sc_object_create(sizeof *stream, SC_STREAM, context, finish_stream);
+    if (!stream)
+        return NULL;
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->id = sc_next_id();
+    if (!sc_object_publish(stream, (uintptr_t)stream)) {
+        free(stream);
+        return NULL;
+    }
+    sc_lock();
+    stream->next = context->streams;
+    context->streams = stream;
+    sc_unlock();
+    return stream;
+}
+
+/* Work already given to it still completes: the tasks do not need the stream. */
+void sc_stream_destroy(sc_stream *stream)
+{
+    sc_object_retract(stream);
+    sc_lock();
+    sc_capture_leave(stream);
+    for (sc_stream **link = &stream->object.context->streams; *link; link = &(*link)->next) {
+        if (*link == stream) {
+            *link = stream->next;
+            break;
+        }
+    }
+    sc_unlock();
+    sc_release(stream);
+}
+
+/* The calling thread's own default stream in the context. */
+static sc_stream *per_thread(sc_context *context)
+{
+    uint64_t thread = sc_thread_id();
+    sc_stream *found = NULL;
+    sc_lock();
+    for (sc_stream *s = context->streams; s && !found; s = s->next)
+        found = s->thread == thread ? s : NULL;
+    sc_unlock();
+    if (!found) {
+        found = sc_stream_create(context, CU_STREAM_DEFAULT, 0);
+        if (found)
+            found->thread = thread;
+    }
+    return found;
+}
+
+CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream)
+{
+    sc_context *context;
+    sc_stream *stream;
+    if (!handle || handle == CU_STREAM_LEGACY) {
+        TRY(sc_enter(&context));
+        stream = context->legacy;
+    } else if (handle == CU_STREAM_PER_THREAD) {
+        TRY(sc_enter(&context));
+        stream = per_thread(context);
+        if (!stream)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    } else {
+        TRY(sc_initialized());
+        stream = sc_object_find(SC_STREAM, (uintptr_t)handle);
+        if (!stream)
+            return CUDA_ERROR_INVALID_HANDLE;
+        TRY(sc_working());
+    }
+    *ret_stream = stream;
+    return CUDA_SUCCESS;
+}
+
+static bool is_legacy(const sc_stream *stream)
+{
+    return stream == stream->object.context->legacy;
+}
+
+static bool blocks(const sc_stream *stream)
+{
+    return !(stream->flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* Its own last task; the legacy stream comes after every blocking stream, and they after it. */
+bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
+{
+    sc_context *context = stream->object.context;
+    size_t n = 2;
+    for (sc_stream *s = context->streams; s; s = s->next)
+        n++;
+    sc_task **before = calloc(n, sizeof(sc_task *));
+    if (!before)
+        return false;
+    n = 0;
+    if (stream->last)
+        before[n++] = stream->last;
+    if (is_legacy(stream)) {
+        for (sc_stream *s = context->streams; s; s = s->next)
+            if (s != stream && blocks(s) && s->last)
+                before[n++] = s->last;
+    } else if (blocks(stream) && context->legacy->last) {
+        before[n++] = context->legacy->last;
+    }
+    *ret_before = before;
+    *ret_n = n;
+    return true;
+}
+
+/* The stream's next task; with the mutex held. */
+static sc_task *append(sc_stream *stream, sc_work *work, sc_task *extra)
+{
+    sc_task **before;
+    size_t n;
+    if (!sc_stream_before(stream, &before, &n)) {
+        sc_work_release(work);
+        return NULL;
+    }
+    if (extra)
+        before[n++] = extra;
+    sc_task *task = sc_task_submit(stream->object.context, work, before, n);
+    free(before);
+    if (!task)
+        return NULL;
+    sc_task_release(stream->last);
+    stream->last = task;
+    return task;
+}
+
+static CUresult submit(sc_stream *stream, sc_work *work, bool wait)
+{
+    CUresult result = is_legacy(stream) ? sc_capture_implicit(stream->object.context) : CUDA_SUCCESS;
+    if (result) {
+        sc_work_release(work);
+        return result;
+    }
+    if (stream->capture && wait) {
+        sc_work_release(work);
+        return sc_capture_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (stream->capture)
+        return sc_capture_add(stream, work);
+    sc_task *task = append(stream, work, NULL);
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (wait)
+        sc_task_wait(task);
+    return wait ? atomic_load(&sc_lost) : CUDA_SUCCESS;
+}
+
+CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait)
+{
+    if (!work)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sc_lock();
+    CUresult result = submit(stream, work, wait);
+    sc_unlock();
+    return result;
+}
+
+CUresult sc_stream_permitted(void)
+{
+    sc_lock();
+    CUresult result = sc_capture_forbids();
+    sc_unlock();
+    return result;
+}
+
+static CUresult create_stream(CUstream *ret_stream, unsigned flags, int priority)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    if (!ret_stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum { GREATEST = -5, LEAST = 0 };
+    priority = priority < GREATEST ? GREATEST : priority > LEAST ? LEAST : priority;
+    sc_stream *stream = sc_stream_create(context, flags, priority);
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_stream = (CUstream)stream;
+    return CUDA_SUCCESS;
+}
+
+API(cuStreamCreate, CUstream *stream, unsigned flags)
+{
+    return create_stream(stream, flags, 0);
+}
+
+API(cuStreamCreateWithPriority, CUstream *stream, unsigned flags, int priority)
+{
+    return create_stream(stream, flags, priority);
+}
+
+API(cuStreamDestroy_v2, CUstream handle)
+{
+    TRY(sc_initialized());
+    sc_stream *stream = sc_object_find(SC_STREAM, (uintptr_t)handle);
+    if (!stream || is_legacy(stream) || stream->thread)
+        return CUDA_ERROR_INVALID_HANDLE;
+    TRY(sc_working());
+    sc_stream_destroy(stream);
+    return CUDA_SUCCESS;
+}
+
+API(cuStreamDestroy, CUstream handle)
+{
+    return cuStreamDestroy_v2(handle);
+}
+
+/* Enters and finds the stream that the parameter `stream` names. */
+#define FIND_STREAM \
+    sc_stream *s;   \
+    TRY(sc_stream_enter(stream, &s))
+
+/* May a caller wait for the stream, or ask whether it is done? Not while something is being captured. */
+static CUresult check_idle(sc_stream *stream)
+{
+    if (is_legacy(stream))
+        TRY(sc_capture_implicit(stream->object.context));
+    if (stream->capture)
+        return sc_capture_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    return sc_capture_forbids();
+}
+
+API_STREAM(cuStreamSynchronize, (CUstream stream), (stream))
+{
+    FIND_STREAM;
+    sc_lock();
+    CUresult result = check_idle(s);
+    sc_task **before;
+    size_t n = 0;
+    if (!result && !sc_stream_before(s, &before, &n))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result) {
+        for (size_t i = 0; i < n; i++)
+            sc_task_retain(before[i]);
+        for (size_t i = 0; i < n; i++) {
+            sc_task_wait(before[i]);
+            sc_task_release(before[i]);
+        }
+        free(before);
+    }
+    sc_unlock();
+    return result ? result : atomic_load(&sc_lost);
+}
+
+API_STREAM(cuStreamQuery, (CUstream stream), (stream))
+{
+    FIND_STREAM;
+    sc_lock();
+    CUresult result = check_idle(s);
+    sc_task **before = NULL;
+    size_t n = 0;
+    if (!result && !sc_stream_before(s, &before, &n))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < n && !result; i++)
+        if (before[i]->state != SC_TASK_DONE)
+            result = CUDA_ERROR_NOT_READY;
+    free(before);
+    sc_unlock();
+    return result ? result : atomic_load(&sc_lost);
+}
+
+API_STREAM(cuStreamGetPriority, (CUstream stream, int *priority), (stream, priority))
+{
+    FIND_STREAM;
+    if (!priority)
+        return CUDA_ERROR_INVALID_VALUE;
+    *priority = s->priority;
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuStreamGetFlags, (CUstream stream, unsigned *flags), (stream, flags))
+{
+    FIND_STREAM;
+    if (!flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = s->flags;
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuStreamGetId, (CUstream stream, unsigned long long *id), (stream, id))
+{
+    FIND_STREAM;
+    if (!id)
+        return CUDA_ERROR_INVALID_VALUE;
+    *id = s->id;
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuStreamGetCtx, (CUstream stream, CUcontext *ret_context), (stream, ret_context))
+{
+    FIND_STREAM;
+    if (!ret_context)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_context = (CUcontext)s->object.context;
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuStreamGetCtx_v2, (CUstream stream, CUcontext *ret_context, void **ret_green),
+           (stream, ret_context, ret_green))
+{
+    FIND_STREAM;
+    if (!ret_context)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_context = (CUcontext)s->object.context;
+    if (ret_green)
+        *ret_green = NULL;
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuStreamGetDevice, (CUstream stream, CUdevice *device), (stream, device))
+{
+    FIND_STREAM;
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = s->object.context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* ---- host functions ---- */
+
+typedef struct host_work {
+    sc_work work;
+    CUhostFn function;
+    CUstreamCallback callback;
+    CUstream stream;
+    void *user;
+} host_work;
+
+static CUresult run_host(sc_work *work)
+{
+    host_work *host = (host_work *)work;
+    sc_in_callback = true;
+    if (host->callback)
+        host->callback(host->stream, atomic_load(&sc_lost), host->user);
+    else
+        host->function(host->user);
+    sc_in_callback = false;
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *user), (stream, function, user))
+{
+    FIND_STREAM;
+    if (!function)
+        return CUDA_ERROR_INVALID_VALUE;
+    host_work *host = sc_work_create(sizeof *host, CU_GRAPH_NODE_TYPE_HOST, run_host, NULL);
+    if (host) {
+        host->function = function;
+        host->user = user;
+    }
+    return sc_stream_submit(s, (sc_work *)host, false);
+}
+
+API_STREAM(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *user, unsigned flags),
+           (stream, callback, user, flags))
+{
+    FIND_STREAM;
+    if (!callback || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    host_work *host = sc_work_create(sizeof *host, CU_GRAPH_NODE_TYPE_HOST, run_host, NULL);
+    if (host) {
+        host->work.always = true; /* it is told of the fault */
+        host->callback = callback;
+        host->stream = stream;
+        host->user = user;
+    }
+    return sc_stream_submit(s, (sc_work *)host, false);
+}
+
+/* ---- events ---- */
+
+static void finish_event(sc_object *object)
+{
+    sc_event *event = (sc_event *)object;
+    sc_task_release(event->task);
+    free(event->nodes.items);
+    free(event);
+}
+
+API(cuEventCreate, CUevent *ret_event, unsigned flags)
+{
+    sc_context *context;
+    TRY(sc_enter(&context));
+    unsigned all = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if (!ret_event || flags & ~all)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags & CU_EVENT_INTERPROCESS)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    sc_event *event = sc_object_create(sizeof *event, SC_EVENT, context, finish_event);
+    if (!event || !sc_object_publish(event, (uintptr_t)event)) {
+        free(event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->flags = flags;
+    *ret_event = (CUevent)event;
+    return CUDA_SUCCESS;
+}
+
+/* Enters and finds the event that the parameter `handle` names. */
+#define FIND_EVENT                                                 \
+    TRY(sc_initialized());                                         \
+    sc_event *event = sc_object_find(SC_EVENT, (uintptr_t)handle); \
+    if (!event)                                                    \
+        return CUDA_ERROR_INVALID_HANDLE;                          \
+    TRY(sc_working())
+
+API(cuEventDestroy_v2, CUevent handle)
+{
+    FIND_EVENT;
+    sc_object_retract(event);
+    sc_lock();
+    sc_capture_forget_event(event);
+    sc_unlock();
+    sc_release(event);
+    return CUDA_SUCCESS;
+}
+
+API(cuEventDestroy, CUevent handle)
+{
+    return cuEventDestroy_v2(handle);
+}
+
+static CUresult record(sc_stream *stream, sc_event *event)
+{
+    if (stream->capture)
+        return sc_capture_record(stream, event);
+    TRY(is_legacy(stream) ? sc_capture_implicit(stream->object.context) : CUDA_SUCCESS);
+    sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+    sc_task *task = work ? append(stream, work, NULL) : NULL;
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sc_capture_forget_event(event);
+    sc_task_release(event->task);
+    event->task = sc_task_retain(task);
+    return CUDA_SUCCESS;
+}
+
+API_STREAM(cuEventRecord, (CUevent handle, CUstream stream), (handle, stream))
+{
+    FIND_EVENT;
+    FIND_STREAM;
+    if (s->object.context != event->object.context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sc_lock();
+    CUresult result = record(s, event);
+    sc_unlock();
+    return result;
+}
+
+API_STREAM(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned flags), (handle, stream, flags))
+{
+    enum { EXTERNAL = 1 };
+    if (flags & ~(unsigned)EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return cuEventRecord(handle, stream);
+}
+
+API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags), (stream, handle, flags))
+{
+    FIND_EVENT;
+    FIND_STREAM;
+    enum { EXTERNAL = 1 };
+    if (flags & ~(unsigned)EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = CUDA_SUCCESS;
+    sc_lock();
+    if (event->capture) {
+        result = sc_capture_wait(s, event);
+    } else if (s->capture) {
+        result = event->task ? sc_capture_invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+                             : CUDA_SUCCESS;
+    } else if (event->task && event->task->state != SC_TASK_DONE) {
+        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+        if (!work || !append(s, work, event->task))
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sc_unlock();
+    return result;
+}
+
+API(cuEventQuery, CUevent handle)
+{
+    FIND_EVENT;
+    sc_lock();
+    CUresult result = event->capture ? sc_capture_invalidate(event->capture, CUDA_ERROR_CAPTURED_EVENT)
+                                     : sc_capture_forbids();
+    if (!result && event->task && event->task->state != SC_TASK_DONE)
+        result = CUDA_ERROR_NOT_READY;
+    sc_unlock();
+    return result ? result : atomic_load(&sc_lost);
+}
+
+API(cuEventSynchronize, CUevent handle)
+{
+    FIND_EVENT;
+    sc_lock();
+    CUresult result = event->capture ? sc_capture_invalidate(event->capture, CUDA_ERROR_CAPTURED_EVENT)
+                                     : sc_capture_forbids();
+    if (!result && event->task)
+        sc_task_wait(event->task);
+    sc_unlock();
+    return result ? result : atomic_load(&sc_lost);
+}
+
+static bool is_timed(const sc_event *event)
+{
+    return event && !(event->flags & CU_EVENT_DISABLE_TIMING) && event->task;
+}
+
+API(cuEventElapsedTime_v2, float *ms, CUevent start, CUevent stop)
+{
+    TRY(sc_working());
+    sc_event *a = sc_object_find(SC_EVENT, (uintptr_t)start), *b = sc_object_find(SC_EVENT, (uintptr_t)stop);
+    CUresult result = CUDA_SUCCESS;
+    sc_lock();
+    if (!is_timed(a) || !is_timed(b))
+        result = CUDA_ERROR_INVALID_HANDLE;
+    else if (!ms)
+        result = CUDA_ERROR_INVALID_VALUE;
+    else if (a->task->state != SC_TASK_DONE || b->task->state != SC_TASK_DONE)
+        result = CUDA_ERROR_NOT_READY;
+    else
+        *ms = (float)((double)(int64_t)(b->task->end_ns - a->task->end_ns) / 1e6);
+    sc_unlock();
+    return result;
+}
+
+API(cuEventElapsedTime, float *ms, CUevent start, CUevent stop)
+{
+    return cuEventElapsedTime_v2(ms, start, stop);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asynchronous work: tasks that become ready when the tasks before them are done, and threads that run ready
+ * tasks. A thread is started whenever a task is ready and none is idle, so a host function that blocks
+ * never keeps another stream from going on. A thread that waits for a ready task runs it itself.
+ */
+#include "softcuda/driver/driver.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+pthread_mutex_t sc_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t became_ready = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t became_done = PTHREAD_COND_INITIALIZER;
+static sc_task *first_ready, *last_ready;
+static unsigned n_ready, n_idle, n_waiters;
+
+_Atomic CUresult sc_lost;
+_Thread_local bool sc_in_callback;
+
+void sc_lock(void)
+{
+    pthread_mutex_lock(&sc_mutex);
+}
+
+void sc_unlock(void)
+{
+    pthread_mutex_unlock(&sc_mutex);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- work ---- */
+
+void *sc_work_create(size_t bytes, CUgraphNodeType type, CUresult (*run)(sc_work *),
+                     void (*finish)(sc_work *))
+{
+    sc_work *work = calloc(1, bytes);
+    if (!work)
+        return NULL;
+    work->refs = 1;
+    work->type = type;
+    work->run = run;
+    work->finish = finish;
+    return work;
+}
+
+void sc_work_retain(sc_work *work)
+{
+    atomic_fetch_add(&work->refs, 1);
+}
+
+void sc_work_release(sc_work *work)
+{
+    if (atomic_fetch_sub(&work->refs, 1) != 1)
+        return;
+    if (work->finish)
+        work->finish(work);
+    free(work);
+}
+
+static CUresult run_nothing(sc_work *work)
+{
+    (void)work;
+    return CUDA_SUCCESS;
+}
+
+sc_work *sc_work_nothing(CUgraphNodeType type)
+{
+    return sc_work_create(sizeof(sc_work), type, run_nothing, NULL);
+}
+
+/* ---- tasks ---- */
+
+sc_task *sc_task_retain(sc_task *task)
+{
+    atomic_fetch_add(&task->refs, 1);
+    return task;
+}
+
+void sc_task_release(sc_task *task)
+{
+    if (!task || atomic_fetch_sub(&task->refs, 1) != 1)
+        return;
+    free(task->after);
+    free(task);
+}
+
+static void unlink_ready(sc_task *task)
+{
+    *(task->previous ? &task->previous->next : &first_ready) = task->next;
+    *(task->next ? &task->next->previous : &last_ready) = task->previous;
+    task->next = task->previous = NULL;
+    n_ready--;
+}
+
+static void *worker(void *unused);
+
+/* Lets a thread have the task; without one, whoever waits for it runs it. */
+static void make_ready(sc_task *task)
+{
+    task->state = SC_TASK_READY;
+    task->previous = last_ready;
+    *(last_ready ? &last_ready->next : &first_ready) = task;
+    last_ready = task;
+    n_ready++;
+    if (n_idle >= n_ready) {
+        pthread_cond_signal(&became_ready);
+        return;
+    }
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, worker, NULL) == 0)
+        pthread_detach(thread);
+}
+
+/* Runs a ready task. Called and left with the mutex held. */
+static void execute(sc_task *task)
+{
+    unlink_ready(task);
+    task->state = SC_TASK_RUNNING;
+    sc_unlock();
+    CUresult result = CUDA_SUCCESS;
+    if (!atomic_load(&sc_lost) || task->work->always)
+        result = task->work->run(task->work);
+    CUresult none = CUDA_SUCCESS;
+    if (result)
+        atomic_compare_exchange_strong(&sc_lost, &none, result);
+    sc_work_release(task->work);
+    task->work = NULL;
+    sc_lock();
+    task->end_ns = now_ns();
+    task->state = SC_TASK_DONE;
+    task->context->n_pending--;
+    for (size_t i = 0; i < task->n_after; i++) {
+        if (--task->after[i]->n_before == 0)
+            make_ready(task->after[i]);
+        sc_task_release(task->after[i]);
+    }
+    task->n_after = 0;
+    if (n_waiters)
+        pthread_cond_broadcast(&became_done);
+    sc_task_release(task);
+}
+
+static void *worker(void *unused)
+{
+    (void)unused;
+    sc_lock();
+    for (;;) {
+        while (!first_ready) {
+            n_idle++;
+            pthread_cond_wait(&became_ready, &sc_mutex);
+            n_idle--;
+        }
+        execute(first_ready);
+    }
+    return NULL;
+}
+
+static bool run_after(sc_task *task, sc_task *before)
+{
+    if (before->n_after == before->capacity) {
+        size_t capacity = before->capacity ? 2 * before->capacity : 4;
+        sc_task **grown = realloc(before->after, capacity * sizeof(sc_task *));
+        if (!grown)
+            return false;
+        before->after = grown;
+        before->capacity = capacity;
+    }
+    before->after[before->n_after++] = sc_task_retain(task);
+    task->n_before++;
+    return true;
+}
+
+sc_task *sc_task_submit(sc_context *context, sc_work *work, sc_task *const *before, size_t n_before)
+{
+    sc_task *task = calloc(1, sizeof *task);
+    if (!task) {
+        sc_work_release(work);
+        return NULL;
+    }
+    task->refs = 2; /* the caller's, and until it is done */
+    task->context = context;
+    task->work = work;
+    task->n_before = 1; /* held back while it is being built */
+    context->n_pending++;
+    for (size_t i = 0; i < n_before; i++)
+        if (before[i]->state != SC_TASK_DONE && !run_after(task, before[i]))
+            sc_task_wait(before[i]); /* out of memory: in order all the same */
+    if (--task->n_before == 0)
+        make_ready(task);
+    return task;
+}
+
+static void wait_for_change(void)
+{
+    n_waiters++;
+    pthread_cond_wait(&became_done, &sc_mutex);
+    n_waiters--;
+}
+
+void sc_task_wait(sc_task *task)
+{
+    sc_task_retain(task);
+    while (task->state != SC_TASK_DONE) {
+        if (task->state == SC_TASK_READY)
+            execute(task);
+        else
+            wait_for_change();
+    }
+    sc_task_release(task);
+}
+
+void sc_task_wait_all(sc_context *context)
+{
+    while (context->n_pending)
+        wait_for_change();
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers of what is no work of a lane by itself: control flow, special registers, warp and block together.
+ */
+#include "softcuda/vm/alu.h"
+
+#include <time.h>
+
+#define HANDLER(name) const sc_code *sc__run_##name(sc_warp *warp, const sc_code *in)
+#define EACH_LANE(lane, mask)                                                                \
+    for (uint32_t left_ = (mask), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
+         left_ &= left_ - 1)
+
+const sc_lane_bits sc__bit_of_lane = {
+#define BITS4(i) 1ull << (i), 1ull << (i + 1), 1ull << (i + 2), 1ull << (i + 3)
+#define BITS32 BITS4(0), BITS4(4), BITS4(8), BITS4(12), BITS4(16), BITS4(20), BITS4(24), BITS4(28)
+    {BITS32},
+    {BITS32},
+};
+
+static void *slot_at(const sc_warp *warp, sc_slot slot)
+{
+    return warp->bank[slot & 1] + (slot & ~3u);
+}
+
+/* The same value in every lane of the mask. */
+static void fill(const sc_warp *warp, sc_slot slot, bool wide, uint64_t value)
+{
+    const uint32_t mask = warp->mask;
+    if (wide) {
+        uint64_t *d = slot_at(warp, slot);
+        for (unsigned i = 0; i < SC_LANES; i++)
+            d[i] = mask & sc__bit_of_lane.u32[i] ? value : d[i];
+    } else {
+        uint32_t *d = slot_at(warp, slot);
+        for (unsigned i = 0; i < SC_LANES; i++)
+            d[i] = mask & sc__bit_of_lane.u32[i] ? (uint32_t)value : d[i];
+    }
+}
+
+static unsigned first_lane(const sc_warp *warp)
+{
+    return (unsigned)__builtin_ctz(warp->mask);
+}
+
+/* A 32-bit operand that must be the same in every lane. */
+static uint32_t uniform(const sc_warp *warp, sc_slot slot)
+{
+    return ((const uint32_t *)slot_at(warp, slot))[first_lane(warp)];
+}
+
+/* ---- control flow ---- */
+
+HANDLER(jump)
+{
+    return sc__jump(warp, in, in->more);
+}
+
+HANDLER(branch)
+{
+    return sc__branch(warp, in, in->more, sc_predicate(warp, in->a));
+}
+
+HANDLER(join)
+{
+    return sc__join(warp, in);
+}
+
+HANDLER(indexed)
+{
+    const sc_targets *targets = in->more;
+    return sc__branch_indexed(warp, in, slot_at(warp, in->a), targets->to, targets->n);
+}
+
+HANDLER(return )
+{
+    return sc__return(warp, in);
+}
+
+HANDLER(exit)
+{
+    return sc__exit(warp, in);
+}
+
+HANDLER(trap)
+{
+    return sc__fault(warp, in, SC_FAULT_TRAP, first_lane(warp), 0, "trap");
+}
+
+HANDLER(nothing)
+{
+    (void)warp;
+    return in + 1;
+}
+
+/* The next instruction for the lanes whose predicate holds. */
+HANDLER(guard)
+{
+    const uint32_t mask = warp->mask, held = mask & sc_predicate(warp, in->a);
+    if (held == 0)
+        return in + 2;
+    if (held == mask)
+        return in[1].handler[warp->whole](warp, in + 1);
+    warp->mask = held;
+    const sc_code *next = in[1].handler[0](warp, in + 1);
+    warp->mask = mask;
+    return next;
+}
+
+static const sc_function *called(const sc_warp *warp, uint64_t address)
+{
+    if (SC_WINDOW_OF(address) != SC_WINDOW_CODE)
+        return NULL;
+    for (size_t i = 0; i < warp->kernel->n_functions; i++)
+        if (warp->kernel->functions[i]->address == address)
+            return warp->kernel->functions[i];
+    return NULL;
+}
+
+HANDLER(call)
+{
+    const sc_call *call = in->more;
+    if (call->callee)
+        return sc__call(warp, in, call->callee, call);
+    const uint64_t *address = slot_at(warp, in->a);
+    const unsigned lane = first_lane(warp);
+    const sc_function *callee = called(warp, address[lane]);
+    if (!callee || !callee->code || callee->ptx->n_params != call->n_arguments ||
+        callee->ptx->n_returns < call->n_returns)
+        return sc__fault(warp, in, SC_FAULT_ILLEGAL_INSTRUCTION, lane, address[lane],
+                         "call through 0x%llx, which is no function with these parameters",
+                         (unsigned long long)address[lane]);
+    uint32_t same = 0;
+    EACH_LANE(i, warp->mask)
+    if (address[i] == address[lane])
+        same |= 1u << i;
+    if (same != warp->mask)
+        sc__split(warp, in, same);
+    return sc__call(warp, in, callee, call);
+}
+
+HANDLER(fence)
+{
+    (void)warp;
+    atomic_thread_fence(memory_order_seq_cst);
+    return in + 1;
+}
+
+HANDLER(sleep)
+{
+    return sc__yield(warp, in);
+}
+
+/* ---- special registers ---- */
+
+static uint64_t timer_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t clock_ticks(const sc_warp *warp)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return ns * (uint64_t)(warp->kernel->clock_khz / 1000) / 1000;
+}
+
+/* Values that are the same in every lane. */
+static uint64_t uniform_special(const sc_warp *warp, ptx_special which)
+{
+    const sc_block *block = warp->block;
+    const sc_launch *launch = block->job->launch;
+    switch (which) {
+    case PTX_NTID_X:
+    case PTX_NTID_Y:
+    case PTX_NTID_Z:
+        return launch->block[which - PTX_NTID_X];
+    case PTX_CTAID_X:
+    case PTX_CTAID_Y:
+    case PTX_CTAID_Z:
+        return block->id[which - PTX_CTAID_X];
+    case PTX_NCTAID_X:
+    case PTX_NCTAID_Y:
+    case PTX_NCTAID_Z:
+        return launch->grid[which - PTX_NCTAID_X];
+    case PTX_CLUSTERID_X:
+        return block->id[0];
+    case PTX_NCLUSTERID_X:
+        return launch->grid[0];
+    case PTX_CLUSTER_NCTAID_X:
+    case PTX_CLUSTER_NCTARANK:
+        return 1;
+    case PTX_CLUSTER_CTAID_X:
+    case PTX_CLUSTER_CTARANK:
+        return 0;
+    case PTX_WARPID:
+        return warp->index;
+    case PTX_NWARPID:
+        return (uint64_t)(warp->kernel->max_warps);
+    case PTX_SMID:
+        return block->linear % (unsigned)warp->kernel->multiprocessors;
+    case PTX_NSMID:
+        return (uint64_t)warp->kernel->multiprocessors;
+    case PTX_GRIDID:
+        return launch->grid_id;
+    case PTX_CLOCK:
+    case PTX_CLOCK64:
+        return clock_ticks(warp);
+    case PTX_CLOCK_HI:
+        return clock_ticks(warp) >> 32;
+    case PTX_GLOBALTIMER:
+    case PTX_GLOBALTIMER_LO:
+        return timer_ns();
+    case PTX_GLOBALTIMER_HI:
+        return timer_ns() >> 32;
+    case PTX_DYNAMIC_SMEM_SIZE:
+        return launch->dynamic_shared_bytes;
+    case PTX_TOTAL_SMEM_SIZE:
+        return block->shared_bytes;
+    case PTX_ENVREG1: /* the workspace of a cooperative grid, upper half */
+        return block->job->workspace >> 32;
+    case PTX_ENVREG2:
+        return (uint32_t)block->job->workspace;
+    case PTX_WARP_SZ:
+        return SC_LANES;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t lane_special(const sc_warp *warp, ptx_special which, unsigned lane)
+{
+    const unsigned *size = warp->block->job->launch->block, thread = warp->index * SC_LANES + lane;
+    switch (which) {
+    case PTX_TID_X:
+        return thread % size[0];
+    case PTX_TID_Y:
+        return thread / size[0] % size[1];
+    case PTX_TID_Z:
+        return thread / size[0] / size[1];
+    case PTX_LANEID:
+        return lane;
+    case PTX_LANEMASK_EQ:
+        return 1u << lane;
+    case PTX_LANEMASK_LT:
+        return (1u << lane) - 1;
+    case PTX_LANEMASK_LE:
+        return (1u << lane) | ((1u << lane) - 1);
+    case PTX_LANEMASK_GE:
+        return ~((1u << lane) - 1);
+    default:
+        return ~((1u << lane) | ((1u << lane) - 1));
+    }
+}
+
+static bool is_lane_special(ptx_special which)
+{
+    return which <= PTX_TID_Z || which == PTX_LANEID ||
+           (which >= PTX_LANEMASK_EQ && which <= PTX_LANEMASK_GT);
+}
+
+HANDLER(special)
+{
+    const ptx_special which = (ptx_special)in->imm;
+    if (!is_lane_special(which)) {
+        fill(warp, in->d, in->e, uniform_special(warp, which));
+        return in + 1;
+    }
+    EACH_LANE(lane, warp->mask)
+    {
+        uint64_t v = lane_special(warp, which, lane);
+        if (in->e)
+            ((uint64_t *)slot_at(warp, in->d))[lane] = v;
+        else
+            ((uint32_t *)slot_at(warp, in->d))[lane] = (uint32_t)v;
+    }
+    return in + 1;
+}
+
+/* A kernel's parameter at a fixed place: one value for every lane. c: bytes of an element, and how many << 8.
+ */
+HANDLER(parameter)
+{
+    const char *at = (const char *)warp->block->job->launch->params + in->imm;
+    const sc_slot slots[4] = {in->d, in->b, in->e, in->f};
+    const unsigned bytes = in->c & 0xff, n = in->c >> 8;
+    for (unsigned k = 0; k < n; k++, at += bytes) {
+        uint64_t value = 0;
+        memcpy(&value, at, bytes);
+        if (slots[k] != SC_NO_SLOT)
+            fill(warp, slots[k], bytes == 8, value);
+    }
+    return in + 1;
+}
+
+/* Where a local variable of this call lies. */
+HANDLER(local_address)
+{
+    fill(warp, in->d, in->e, warp->frame->local_base + (uint64_t)in->imm);
+    return in + 1;
+}
+
+HANDLER(isspacep)
+{
+    const uint64_t *address = slot_at(warp, in->a);
+    uint32_t inside = 0;
+    EACH_LANE(lane, warp->mask)
+    inside |= (uint32_t)(SC_WINDOW_OF(address[lane]) == (uint64_t)in->imm) << lane;
+    sc_set_predicate(warp, in->d, inside);
+    return in + 1;
+}
+
+/* ---- predicates ---- */
+
+HANDLER(predicate)
+{
+    const uint32_t a = sc_predicate(warp, in->a), b = sc_predicate(warp, in->b);
+    sc_set_predicate(warp, in->d, in->imm == PTX_AND ? a & b : in->imm == PTX_OR ? a | b : a ^ b);
+    return in + 1;
+}
+
+HANDLER(move_predicate)
+{
+    sc_set_predicate(warp, in->d, sc_predicate(warp, in->a));
+    return in + 1;
+}
+
+/* ---- the block together ---- */
+
+HANDLER(barrier)
+{
+    const uint32_t index = uniform(warp, in->a), expected = in->b == SC_NO_SLOT ? 0 : uniform(warp, in->b);
+    if (index >= SC_BARRIERS)
+        return sc__fault(warp, in, SC_FAULT_ILLEGAL_INSTRUCTION, first_lane(warp), 0,
+                         "barrier %u: a block has 16 of them", index);
+    return sc__barrier(warp, in, index, expected, in->c == SC_NO_SLOT ? 0 : sc_predicate(warp, in->c));
+}
+
+/* ---- the warp together ---- */
+
+/* Are all live lanes of the member mask here? If not, the caller waits (sc__wait_for). */
+static bool all_here(sc_warp *warp, uint32_t members)
+{
+    const bool here = (members & warp->live & ~warp->mask) == 0 || (warp->met & warp->mask) == warp->mask;
+    if (here)
+        warp->met &= ~warp->mask;
+    return here;
+}
+
+/* Those without .sync are about the lanes that happen to be here. */
+#define GATHER(members)                                                               \
+    const uint32_t members = in->f == SC_NO_SLOT ? warp->mask : uniform(warp, in->f); \
+    if (!all_here(warp, members))                                                     \
+    return sc__wait_for(warp, in, members)
+
+HANDLER(warp_sync)
+{
+    GATHER(members);
+    return in + 1;
+}
+
+HANDLER(shuffle)
+{
+    GATHER(members);
+    const uint32_t *a = slot_at(warp, in->a), *b = slot_at(warp, in->b), *c = slot_at(warp, in->c);
+    uint32_t *d = in->d == SC_NO_SLOT ? NULL : slot_at(warp, in->d), result[SC_LANES], valid = 0;
+    EACH_LANE(lane, warp->mask)
+    {
+        const uint32_t segment = c[lane] >> 8 & 31, clamp = c[lane] & 31, by = b[lane] & 31;
+        const uint32_t highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
+        int32_t from = (int32_t)lane;
+        bool inside = false;
+        switch ((ptx_sub)in->imm) {
+        case PTX_SUB_UP:
+            from -= (int32_t)by;
+            inside = from >= (int32_t)highest;
+            break;
+        case PTX_SUB_DOWN:
+            from += (int32_t)by;
+            inside = from <= (int32_t)highest;
+            break;
+        case PTX_SUB_BFLY:
+            from ^= (int32_t)by;
+            inside = from <= (int32_t)highest;
+            break;
+        default:
+            from = (int32_t)(lowest | (by & ~segment));
+            inside = from <= (int32_t)highest;
+            break;
+        }
+        if (!inside)
+            from = (int32_t)lane;
+        valid |= (uint32_t)inside << lane;
+        result[lane] = a[from & 31];
+    }
+    if (d)
+        EACH_LANE(lane, warp->mask)
+    d[lane] = result[lane];
+    if (in->e != SC_NO_SLOT)
+        sc_set_predicate(warp, in->e, valid);
+    return in + 1;
+}
+
+HANDLER(vote)
+{
+    GATHER(members);
+    const uint32_t here = members & warp->mask, ayes = sc_predicate(warp, in->a) & here;
+    switch ((uint32_t)in->imm) {
+    case PTX_BALLOT:
+        EACH_LANE(lane, warp->mask)
+        ((uint32_t *)slot_at(warp, in->d))[lane] = ayes;
+        break;
+    case PTX_ALL:
+        sc_set_predicate(warp, in->d, ayes == here ? SC_ALL_LANES : 0);
+        break;
+    case PTX_ANY:
+        sc_set_predicate(warp, in->d, ayes ? SC_ALL_LANES : 0);
+        break;
+    default: /* .uni */
+        sc_set_predicate(warp, in->d, ayes == here || ayes == 0 ? SC_ALL_LANES : 0);
+        break;
+    }
+    return in + 1;
+}
+
+/* imm bit 0: .all; bit 1: the values have 64 bits. */
+HANDLER(match)
+{
+    GATHER(members);
+    const uint32_t here = members & warp->mask;
+    uint64_t value[SC_LANES];
+    uint32_t result[SC_LANES], all_equal = 0;
+    EACH_LANE(lane, here)
+    value[lane] = in->imm & 2 ? ((const uint64_t *)slot_at(warp, in->a))[lane]
+                              : ((const uint32_t *)slot_at(warp, in->a))[lane];
+    EACH_LANE(lane, here)
+    {
+        uint32_t same = 0;
+        for (uint32_t others = here; others; others &= others - 1)
+            same |= value[__builtin_ctz(others)] == value[lane] ? others & -others : 0;
+        if (same == here)
+            all_equal |= 1u << lane;
+        result[lane] = (in->imm & 1) && same != here ? 0 : same;
+    }
+    if (in->d != SC_NO_SLOT)
+        EACH_LANE(lane, here)
+    ((uint32_t *)slot_at(warp, in->d))[lane] = result[lane];
+    if (in->e != SC_NO_SLOT)
+        sc_set_predicate(warp, in->e, all_equal);
+    return in + 1;
+}
+
+static uint32_t reduce(ptx_sub sub, bool is_signed, uint32_t a, uint32_t b)
+{
+    const bool less = is_signed ? (int32_t)a < (int32_t)b : a < b;
+    switch (sub) {
+    case PTX_SUB_ADD:
+        return a + b;
+    case PTX_SUB_MIN:
+        return less ? a : b;
+    case PTX_SUB_MAX:
+        return less ? b : a;
+    case PTX_SUB_AND:
+        return a & b;
+    case PTX_SUB_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+/* imm: the operation; b: signed. */
+HANDLER(reduce)
+{
+    GATHER(members);
+    const uint32_t here = members & warp->mask, *a = slot_at(warp, in->a);
+    uint32_t sum = a[__builtin_ctz(here)];
+    EACH_LANE(lane, here & (here - 1))
+    sum = reduce((ptx_sub)in->imm, in->b != 0, sum, a[lane]);
+    EACH_LANE(lane, here)
+    ((uint32_t *)slot_at(warp, in->d))[lane] = sum;
+    return in + 1;
+}
+
+HANDLER(activemask)
+{
+    EACH_LANE(lane, warp->mask)
+    ((uint32_t *)slot_at(warp, in->d))[lane] = warp->mask;
+    return in + 1;
+}
+
+HANDLER(elect)
+{
+    GATHER(members);
+    const uint32_t leader = (uint32_t)__builtin_ctz(members & warp->mask);
+    if (in->d != SC_NO_SLOT)
+        EACH_LANE(lane, warp->mask)
+    ((uint32_t *)slot_at(warp, in->d))[lane] = leader;
+    if (in->e != SC_NO_SLOT)
+        sc_set_predicate(warp, in->e, 1u << leader);
+    return in + 1;
+}
+
+/* ---- atomics: b and c the operands, d (if any) the old value ---- */
+
+HANDLER(atomic)
+{
+    const sc_access *access = in->more;
+    if (!sc__accesses()->translate(warp, in, access))
+        return NULL;
+    sc_set_csr(&warp->csr, SC_CSR_RN);
+    const bool wide = access->bytes == 8;
+    EACH_LANE(lane, warp->mask)
+    {
+        uint64_t b, c, old;
+        if (wide) {
+            b = ((const uint64_t *)slot_at(warp, in->b))[lane];
+            c = ((const uint64_t *)slot_at(warp, in->c))[lane];
+        } else {
+            b = ((const uint32_t *)slot_at(warp, in->b))[lane];
+            c = ((const uint32_t *)slot_at(warp, in->c))[lane];
+        }
+        old = access->operate(warp->pointers[lane], b, c);
+        if (in->d == SC_NO_SLOT)
+            continue;
+        if (wide)
+            ((uint64_t *)slot_at(warp, in->d))[lane] = old;
+        else
+            ((uint32_t *)slot_at(warp, in->d))[lane] = (uint32_t)old;
+    }
+    return in + 1;
+}

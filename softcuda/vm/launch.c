@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "softcuda/vm/fp.h"
+#include "softcuda/vm/machine.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * Grids, blocks and host threads. A worker runs one block until it ends. A block that does not end soon may
+ * wait for another one, so the worker then takes a further block, up to the resident limit of the launch, and
+ * goes round its blocks.
+ */
+
+enum {
+    SC_ALONE_QUANTUM = 20000, /* warp instructions a warp runs at once */
+    SC_SHARED_QUANTUM = 1000, /* ... where blocks take turns */
+    SC_ALONE_VISIT = 100000,  /* warp instructions a block runs before others are looked at */
+    SC_SHARED_VISIT = 2000,
+    SC_ROUNDS_BEFORE_MORE = 2
+};
+
+/* ---- one block ---- */
+
+static uint32_t lanes_of_warp(unsigned n_threads, unsigned warp)
+{
+    unsigned left = n_threads - warp * SC_LANES;
+    return left >= SC_LANES ? SC_ALL_LANES : (1u << left) - 1;
+}
+
+static size_t round64(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static void free_block(sc_block *block)
+{
+    if (!block)
+        return;
+    for (unsigned i = 0; block->warps && i < block->n_warps; i++)
+        sc__free_frames(&block->warps[i]);
+    free(block->warps);
+    free(block->order);
+    if (block->storage)
+        munmap(block->storage, block->storage_bytes);
+    free(block);
+}
+
+/* Room for any block of the job; used again for the next. */
+static sc_block *create_block(sc_worker *worker)
+{
+    sc_job *job = worker->job;
+    const sc_kernel *kernel = job->kernel;
+    const unsigned *size = job->launch->block;
+    sc_block *block = calloc(1, sizeof *block);
+    if (!block)
+        return NULL;
+    block->job = job;
+    block->worker = worker;
+    block->n_threads = size[0] * size[1] * size[2];
+    block->n_warps = (block->n_threads + SC_LANES - 1) / SC_LANES;
+    block->shared_bytes = job->shared_bytes;
+    size_t registers = kernel->functions[0]->frame_bytes, local = (size_t)kernel->stack_bytes * SC_LANES;
+    block->storage_bytes =
+        block->n_warps * (round64(registers) + round64(local)) + round64(block->shared_bytes) + 64;
+    block->warps = aligned_alloc(64, block->n_warps * sizeof *block->warps);
+    block->order = calloc(block->n_warps, sizeof *block->order);
+    void *storage = mmap(NULL, block->storage_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    block->storage = storage == MAP_FAILED ? NULL : storage;
+    if (!block->warps || !block->order || !block->storage) {
+        free(block->warps);
+        block->warps = NULL;
+        free_block(block);
+        return NULL;
+    }
+    block->shared = block->storage; /* at the start of a page: any alignment a variable may ask for */
+    char *at = block->storage + round64(block->shared_bytes);
+    for (unsigned i = 0; i < block->n_warps; i++) {
+        sc_warp *warp = &block->warps[i];
+        memset(warp, 0, sizeof *warp);
+        warp->bank[SC_BANK_CONSTANT] = kernel->constants;
+        warp->csr = SC_CSR_RN;
+        warp->sites = worker->sites;
+        warp->stack_bytes = kernel->stack_bytes;
+        warp->block = block;
+        warp->kernel = kernel;
+        warp->index = i;
+        warp->root.registers = at;
+        at += round64(registers);
+        warp->local = at;
+        at += round64(local);
+        block->order[i] = i;
+    }
+    return block;
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
+static void shuffle_warps(sc_block *block, uint64_t seed)
+{
+    uint64_t state = seed ^ block->linear;
+    for (unsigned i = block->n_warps; i > 1; i--) {
+        unsigned k = (unsigned)(random_next(&state) % i), held = block->order[i - 1];
+        block->order[i - 1] = block->order[k];
+        block->order[k] = held;
+    }
+}
+
+static void start_block(sc_block *block, uint64_t linear)
+{
+    const sc_launch *launch = block->job->launch;
+    block->linear = linear;
+    block->id[0] = (uint32_t)(linear % launch->grid[0]);
+    block->id[1] = (uint32_t)(linear / launch->grid[0] % launch->grid[1]);
+    block->id[2] = (uint32_t)(linear / launch->grid[0] / launch->grid[1]);
+    block->live_threads = block->n_threads;
+    memset(block->barriers, 0, sizeof block->barriers);
+    for (unsigned i = 0; i < block->n_warps; i++)
+        sc__warp_start(&block->warps[i], lanes_of_warp(block->n_threads, i));
+    if (launch->shuffle_seed)
+        shuffle_warps(block, launch->shuffle_seed);
+}
+
+typedef enum sc_visit { SC_VISIT_DONE, SC_VISIT_AGAIN, SC_VISIT_STOP } sc_visit;
+
+/* Nobody in the block can run: say who waits where. */
+static void report_deadlock(sc_block *block)
+{
+    sc_fault fault = {.kind = SC_FAULT_DEADLOCK};
+    kr__text text = {0};
+    memcpy(fault.block, block->id, sizeof fault.block);
+    kr__format(fault.kernel, sizeof fault.kernel, "%s", block->job->kernel->facts.name);
+    kr__text_add(&text, "deadlock:");
+    for (unsigned i = 0; i < block->n_warps; i++) {
+        const sc_warp *warp = &block->warps[i];
+        for (unsigned k = 0; k < warp->n_groups; k++) {
+            const sc_group *group = &warp->groups[k];
+            unsigned n = (unsigned)__builtin_popcount(group->mask);
+            const sc_code *in = group->state == SC_GROUP_BARRIER ? group->pc - 1 : group->pc;
+            if (fault.line == 0) {
+                fault.line = in->line;
+                sc__thread_of(warp, (unsigned)__builtin_ctz(group->mask), fault.thread);
+            }
+            if (group->state == SC_GROUP_BARRIER) {
+                const sc_barrier *barrier = &block->barriers[group->barrier];
+                kr__text_add(&text,
+                             " %u threads of warp %u at barrier %u (line %u; %u of %u threads have arrived);",
+                             n, i, group->barrier, in->line, barrier->arrived,
+                             barrier->expected ? barrier->expected : block->live_threads);
+            } else {
+                kr__text_add(&text, " %u threads of warp %u (mask 0x%08x) wait for lanes 0x%08x at line %u;",
+                             n, i, group->mask, group->members & warp->live & ~group->mask, in->line);
+            }
+        }
+    }
+    if (text.bytes)
+        text.data[text.bytes - 1] = '\0';
+    kr__format(fault.text, sizeof fault.text, "%s", text.data ? text.data : "deadlock");
+    kr__text_free(&text);
+    sc__job_fault(block->job, &fault);
+}
+
+static void collect_counts(sc_block *block)
+{
+    uint64_t threads = 0;
+    for (unsigned i = 0; i < block->n_warps; i++) {
+        sc_warp *warp = &block->warps[i];
+        block->worker->warp_instructions += warp->warp_instructions;
+        threads += warp->thread_instructions;
+        warp->warp_instructions = warp->thread_instructions = 0;
+    }
+    block->worker->thread_instructions += threads;
+    sc_job *job = block->job;
+    if (job->launch->budget && atomic_fetch_add(&job->spent, threads) + threads > job->launch->budget) {
+        sc_fault fault = {.kind = SC_FAULT_TIMEOUT};
+        memcpy(fault.block, block->id, sizeof fault.block);
+        kr__format(fault.kernel, sizeof fault.kernel, "%s", job->kernel->facts.name);
+        kr__format(fault.text, sizeof fault.text, "the budget of %" PRIu64 " thread instructions is spent",
+                   job->launch->budget);
+        sc__job_fault(job, &fault);
+    }
+}
+
+/* Runs the block's warps in turn until it ends or has had its share. */
+static sc_visit visit_block(sc_block *block, bool alone)
+{
+    sc_job *job = block->job;
+    const int64_t quantum = alone ? SC_ALONE_QUANTUM : SC_SHARED_QUANTUM;
+    const uint64_t share = alone ? SC_ALONE_VISIT : SC_SHARED_VISIT;
+    uint64_t executed = 0;
+    do {
+        bool any_ran = false;
+        unsigned done = 0;
+        for (unsigned i = 0; i < block->n_warps; i++) {
+            sc_warp *warp = &block->warps[block->order[i]];
+            if (warp->state == SC_WARP_READY) {
+                any_ran = true;
+                uint64_t before = warp->warp_instructions;
+                sc__warp_run(warp, quantum);
+                executed += warp->warp_instructions - before;
+                if (warp->slept) {
+                    warp->slept = false;
+                    executed += SC_SHARED_VISIT / 4;
+                }
+            }
+            if (atomic_load_explicit(&job->stop, memory_order_relaxed))
+                return SC_VISIT_STOP;
+            done += warp->state == SC_WARP_DONE;
+        }
+        if (done == block->n_warps)
+            return SC_VISIT_DONE;
+        if (!any_ran) {
+            report_deadlock(block);
+            return SC_VISIT_STOP;
+        }
+    } while (executed < share);
+    return SC_VISIT_AGAIN;
+}
+
+/* ---- one worker ---- */
+
+static void release_residence(sc_job *job)
+{
+    atomic_fetch_sub(&job->n_resident, 1);
+}
+
+/* The next block of the grid, if there is one and the launch may have one more resident. */
+static bool take_number(sc_job *job, uint64_t *ret_linear)
+{
+    if (atomic_fetch_add(&job->n_resident, 1) >= job->resident_limit) {
+        release_residence(job);
+        return false;
+    }
+    uint64_t number = atomic_load(&job->next_block);
+    do {
+        if (number >= job->n_blocks) {
+            release_residence(job);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&job->next_block, &number, number + 1));
+    *ret_linear = job->block_order ? job->block_order[number] : number;
+    return true;
+}
+
+static bool take_block(sc_worker *worker)
+{
+    uint64_t linear;
+    if (!take_number(worker->job, &linear))
+        return false;
+    sc_block *block = worker->spare;
+    if (block)
+        worker->spare = block->next;
+    else
+        block = create_block(worker);
+    if (!block) {
+        sc_fault fault = {.kind = SC_FAULT_NO_MEMORY};
+        kr__format(fault.kernel, sizeof fault.kernel, "%s", worker->job->kernel->facts.name);
+        kr__format(fault.text, sizeof fault.text, "out of host memory for a block");
+        sc__job_fault(worker->job, &fault);
+        release_residence(worker->job);
+        return false;
+    }
+    start_block(block, linear);
+    sc_block **last = &worker->blocks;
+    while (*last)
+        last = &(*last)->next;
+    block->next = NULL;
+    *last = block;
+    worker->n_resident++;
+    return true;
+}
+
+static void visit_blocks(sc_worker *worker, bool alone)
+{
+    for (sc_block **at = &worker->blocks; *at;) {
+        sc_block *block = *at;
+        sc_visit result = visit_block(block, alone);
+        collect_counts(block);
+        if (result == SC_VISIT_STOP)
+            return;
+        if (result == SC_VISIT_AGAIN) {
+            at = &block->next;
+            continue;
+        }
+        *at = block->next;
+        block->next = worker->spare;
+        worker->spare = block;
+        worker->n_resident--;
+        release_residence(worker->job);
+    }
+}
+
+static void free_blocks(sc_block *block)
+{
+    for (sc_block *next; block; block = next) {
+        next = block->next;
+        free_block(block);
+    }
+}
+
+static void work(sc_job *job)
+{
+    sc_worker worker = {.job = job};
+    unsigned csr = _mm_getcsr();
+    _mm_setcsr(SC_CSR_RN);
+    worker.sites = calloc(job->kernel->n_sites + 1, sizeof *worker.sites);
+    if (!worker.sites)
+        sc__job_fault(job,
+                      &(sc_fault){.kind = SC_FAULT_NO_MEMORY, .text = "out of host memory for a worker"});
+    for (uint64_t round = 0; !atomic_load(&job->stop); round++) {
+        bool more = job->launch->cooperative || round % SC_ROUNDS_BEFORE_MORE == 1;
+        if (worker.n_resident == 0 || more)
+            take_block(&worker);
+        if (worker.n_resident == 0)
+            break;
+        visit_blocks(&worker, worker.n_resident == 1 && !job->launch->cooperative);
+        if (worker.n_resident == 0)
+            round = UINT64_MAX; /* wraps to 0: blocks end by themselves so far */
+    }
+    free_blocks(worker.blocks);
+    free_blocks(worker.spare);
+    free(worker.sites);
+    pthread_mutex_lock(&job->mutex);
+    job->warp_instructions += worker.warp_instructions;
+    job->thread_instructions += worker.thread_instructions;
+    pthread_mutex_unlock(&job->mutex);
+    _mm_setcsr(csr);
+}
+
+/* ---- the pool ---- */
+
+static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pool_work = PTHREAD_COND_INITIALIZER, pool_left = PTHREAD_COND_INITIALIZER;
+static sc_job *pool_jobs;
+static unsigned pool_threads;
+
+unsigned sc_workers(void)
+{
+    const char *wanted = getenv("KREGISTRY_SOFTCUDA_THREADS");
+    long n = wanted ? strtol(wanted, NULL, 10) : 0;
+    if (n >= 1 && n <= 1024)
+        return (unsigned)n;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    return 1;
+}
+
+static sc_job *job_to_help(void)
+{
+    for (sc_job *job = pool_jobs; job; job = job->next)
+        if (!atomic_load(&job->stop) && atomic_load(&job->next_block) < job->n_blocks &&
+            job->n_helpers < job->most_helpers && atomic_load(&job->n_resident) < job->resident_limit)
+            return job;
+    return NULL;
+}
+
+static void *pool_thread(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&pool_mutex);
+    for (;;) {
+        sc_job *job = job_to_help();
+        if (!job) {
+            pthread_cond_wait(&pool_work, &pool_mutex);
+            continue;
+        }
+        job->n_helpers++;
+        pthread_mutex_unlock(&pool_mutex);
+        work(job);
+        pthread_mutex_lock(&pool_mutex);
+        job->n_helpers--;
+        pthread_cond_broadcast(&pool_left);
+    }
+    return NULL;
+}
+
+/* The pool's threads live as long as the process. */
+static void grow_pool(unsigned n)
+{
+    while (pool_threads < n) {
+        pthread_t thread;
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        int failed = pthread_create(&thread, &attributes, pool_thread, NULL);
+        pthread_attr_destroy(&attributes);
+        if (failed)
+            return;
+        pool_threads++;
+    }
+}
+
+static void publish(sc_job *job)
+{
+    pthread_mutex_lock(&pool_mutex);
+    grow_pool(job->most_helpers);
+    job->next = pool_jobs;
+    pool_jobs = job;
+    pthread_cond_broadcast(&pool_work);
+    pthread_mutex_unlock(&pool_mutex);
+}
+
+static void withdraw(sc_job *job)
+{
+    pthread_mutex_lock(&pool_mutex);
+    sc_job **at = &pool_jobs;
+    while (*at != job)
+        at = &(*at)->next;
+    *at = job->next;
+    while (job->n_helpers)
+        pthread_cond_wait(&pool_left, &pool_mutex);
+    pthread_mutex_unlock(&pool_mutex);
+}
+
+/* ---- a launch ---- */
+
+static bool order_blocks(sc_job *job)
+{
+    uint64_t state = job->launch->shuffle_seed;
+    if (!state || job->n_blocks > 1u << 24)
+        return true; /* larger grids stay in order */
+    job->block_order = calloc(job->n_blocks, sizeof *job->block_order);
+    if (!job->block_order)
+        return false;
+    for (uint64_t i = 0; i < job->n_blocks; i++)
+        job->block_order[i] = (uint32_t)i;
+    for (uint64_t i = job->n_blocks; i > 1; i--) {
+        uint64_t k = random_next(&state) % i;
+        uint32_t held = job->block_order[i - 1];
+        job->block_order[i - 1] = job->block_order[k];
+        job->block_order[k] = held;
+    }
+    return true;
+}
+
+static void write_whole(FILE *to, const kr__text *text)
+{
+    if (!text->bytes)
+        return;
+    fwrite(text->data, 1, text->bytes, to);
+    fflush(to);
+}
+
+bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stats)
+{
+    enum { SC_WORKSPACE_BYTES = 256 };
+    const sc_kernel *kernel = &launch->program->kernels[launch->kernel];
+    sc_job job = {
+        .launch = launch,
+        .kernel = kernel,
+        .program = launch->program,
+        .n_blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2],
+        .shared_bytes = kernel->shared_bytes + (uint32_t)launch->dynamic_shared_bytes,
+        .resident_limit = launch->resident_blocks ? launch->resident_blocks : 1,
+        .mutex = PTHREAD_MUTEX_INITIALIZER,
+    };
+    bool ready = order_blocks(&job);
+    if (ready && launch->cooperative) {
+        job.workspace = sc_memory_alloc(launch->program->memory, SC_WORKSPACE_BYTES, 256);
+        ready = job.workspace != 0;
+        if (ready)
+            memset((void *)(uintptr_t)job.workspace, 0, SC_WORKSPACE_BYTES);
+    }
+    if (!ready)
+        sc__job_fault(&job, &(sc_fault){.kind = SC_FAULT_NO_MEMORY, .text = "out of memory for the launch"});
+    unsigned workers = sc_workers();
+    job.most_helpers = (unsigned)(job.n_blocks - 1 < workers - 1 ? job.n_blocks - 1 : workers - 1);
+    if (job.most_helpers && ready)
+        publish(&job);
+    work(&job);
+    if (job.most_helpers && ready)
+        withdraw(&job);
+    write_whole(stdout, &job.output);
+    write_whole(stderr, &job.errors);
+    kr__text_free(&job.output);
+    kr__text_free(&job.errors);
+    if (job.workspace)
+        sc_memory_free(launch->program->memory, job.workspace);
+    free(job.block_order);
+    pthread_mutex_destroy(&job.mutex);
+    if (ret_stats)
+        *ret_stats = (sc_run_stats){job.warp_instructions, job.thread_instructions};
+    if (job.fault.kind == SC_FAULT_NONE)
+        return true;
+    *ret_fault = job.fault;
+    return false;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "softcuda/vm/machine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * Device memory is host memory in one reserved range a device; a page is committed when an allocation first
+ * covers it. Between allocations lies a gap, so that the first byte past one belongs to nobody.
+ */
+enum { SC_MAX_DEVICES = 64, SC_GAP_BYTES = 512, SC_ROUND_BYTES = 512, SC_PAGE_BYTES = 4096 };
+
+typedef struct sc_list { /* sorted by start */
+    sc_allocation *items;
+    size_t n, capacity;
+} sc_list;
+
+struct sc_memory {
+    unsigned ordinal;
+    size_t bytes; /* of the device */
+    size_t used;
+    uint64_t base;
+    size_t range_bytes;
+    uint64_t top; /* where the next allocation is tried */
+    sc_list list;
+    sc_memory *next;
+};
+
+static pthread_rwlock_t memory_lock = PTHREAD_RWLOCK_INITIALIZER;
+static sc_memory *memories;
+static sc_list host_list;
+static uint64_t last_id;
+static bool peers[SC_MAX_DEVICES][SC_MAX_DEVICES];
+
+static size_t round_up(size_t value, size_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+/* Index of the first item whose start is above the address. */
+static size_t list_above(const sc_list *list, uint64_t address)
+{
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (list->items[middle].start > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static sc_allocation *list_find(const sc_list *list, uint64_t address)
+{
+    size_t above = list_above(list, address);
+    if (above == 0)
+        return NULL;
+    sc_allocation *item = &list->items[above - 1];
+    return address - item->start < item->bytes ? item : NULL;
+}
+
+static bool list_insert(sc_list *list, sc_allocation item)
+{
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        sc_allocation *items = realloc(list->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    size_t at = list_above(list, item.start);
+    memmove(&list->items[at + 1], &list->items[at], (list->n - at) * sizeof item);
+    list->items[at] = item;
+    list->n++;
+    return true;
+}
+
+static void list_remove(sc_list *list, sc_allocation *item)
+{
+    size_t at = (size_t)(item - list->items);
+    memmove(item, item + 1, (list->n - at - 1) * sizeof *item);
+    list->n--;
+}
+
+sc_memory *sc_memory_create(unsigned ordinal, size_t bytes)
+{
+    sc_memory *memory = calloc(1, sizeof *memory);
+    if (!memory || ordinal >= SC_MAX_DEVICES) {
+        free(memory);
+        return NULL;
+    }
+    /* Twice the device's bytes: gaps and fragments must not make an allocation fail that fits by its size. */
+    memory->range_bytes = 2 * round_up(bytes, SC_PAGE_BYTES) + (16u << 20);
+    void *range =
+        mmap(NULL, memory->range_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) {
+        free(memory);
+        return NULL;
+    }
+    memory->ordinal = ordinal;
+    memory->bytes = bytes;
+    memory->base = memory->top = (uint64_t)(uintptr_t)range;
+    pthread_rwlock_wrlock(&memory_lock);
+    memory->next = memories;
+    memories = memory;
+    pthread_rwlock_unlock(&memory_lock);
+    return memory;
+}
+
+void sc_memory_destroy(sc_memory *memory)
+{
+    if (!memory)
+        return;
+    pthread_rwlock_wrlock(&memory_lock);
+    sc_memory **at = &memories;
+    while (*at != memory)
+        at = &(*at)->next;
+    *at = memory->next;
+    pthread_rwlock_unlock(&memory_lock);
+    munmap((void *)(uintptr_t)memory->base, memory->range_bytes);
+    free(memory->list.items);
+    free(memory);
+}
+
+/* A start for `bytes` in the range, or 0. */
+static uint64_t find_place(const sc_memory *memory, size_t bytes, size_t alignment)
+{
+    uint64_t end = memory->base + memory->range_bytes;
+    uint64_t start = round_up(memory->top, alignment);
+    if (start + bytes + SC_GAP_BYTES <= end)
+        return start;
+    start = round_up(memory->base, alignment);
+    for (size_t i = 0; i < memory->list.n; i++) {
+        const sc_allocation *item = &memory->list.items[i];
+        if (start + bytes + SC_GAP_BYTES <= item->start)
+            return start;
+        start = round_up(item->start + item->bytes + SC_GAP_BYTES, alignment);
+    }
+    return start + bytes + SC_GAP_BYTES <= end ? start : 0;
+}
+
+static bool commit(uint64_t start, size_t bytes)
+{
+    uint64_t first = start / SC_PAGE_BYTES * SC_PAGE_BYTES;
+    return mprotect((void *)(uintptr_t)first, round_up(start + bytes - first, SC_PAGE_BYTES),
+                    PROT_READ | PROT_WRITE) == 0;
+}
+
+uint64_t sc_memory_alloc(sc_memory *memory, size_t bytes, size_t alignment)
+{
+    size_t rounded = round_up(bytes, SC_ROUND_BYTES);
+    if (bytes == 0 || rounded < bytes)
+        return 0;
+    if (alignment < 256)
+        alignment = 256;
+    pthread_rwlock_wrlock(&memory_lock);
+    uint64_t start = 0;
+    if (rounded <= memory->bytes - memory->used)
+        start = find_place(memory, bytes, alignment);
+    if (start && (!commit(start, bytes) ||
+                  !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id})))
+        start = 0;
+    if (start) {
+        memory->used += rounded;
+        if (start >= memory->top)
+            memory->top = start + bytes + SC_GAP_BYTES;
+    }
+    pthread_rwlock_unlock(&memory_lock);
+    return start;
+}
+
+/* Gives whole pages back to the system; what shares a page with a neighbour stays. */
+static void decommit(uint64_t start, size_t bytes)
+{
+    uint64_t first = round_up(start, SC_PAGE_BYTES), end = (start + bytes) / SC_PAGE_BYTES * SC_PAGE_BYTES;
+    if (end > first)
+        madvise((void *)(uintptr_t)first, end - first, MADV_DONTNEED);
+}
+
+bool sc_memory_free(sc_memory *memory, uint64_t address)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    sc_allocation *item = list_find(&memory->list, address);
+    bool found = item && item->start == address;
+    if (found) {
+        decommit(item->start, item->bytes);
+        memory->used -= round_up(item->bytes, SC_ROUND_BYTES);
+        list_remove(&memory->list, item);
+    }
+    pthread_rwlock_unlock(&memory_lock);
+    return found;
+}
+
+static sc_allocation *find_locked(uint64_t address)
+{
+    for (sc_memory *memory = memories; memory; memory = memory->next)
+        if (address - memory->base < memory->range_bytes)
+            return list_find(&memory->list, address);
+    return list_find(&host_list, address);
+}
+
+bool sc_memory_find(uint64_t address, sc_allocation *ret_allocation)
+{
+    pthread_rwlock_rdlock(&memory_lock);
+    const sc_allocation *item = find_locked(address);
+    if (item)
+        *ret_allocation = *item;
+    pthread_rwlock_unlock(&memory_lock);
+    return item != NULL;
+}
+
+void sc_memory_set_flags(uint64_t start, unsigned flags)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    sc_allocation *item = find_locked(start);
+    if (item)
+        item->flags = flags;
+    pthread_rwlock_unlock(&memory_lock);
+}
+
+size_t sc_memory_used(const sc_memory *memory)
+{
+    pthread_rwlock_rdlock(&memory_lock);
+    size_t used = memory->used;
+    pthread_rwlock_unlock(&memory_lock);
+    return used;
+}
+
+bool sc_memory_register_host(void *start, size_t bytes, unsigned flags)
+{
+    uint64_t address = (uint64_t)(uintptr_t)start;
+    if (bytes == 0)
+        return false;
+    pthread_rwlock_wrlock(&memory_lock);
+    size_t above = list_above(&host_list, address + bytes - 1);
+    bool fits = above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= address;
+    fits =
+        fits && list_insert(&host_list, (sc_allocation){address, bytes, SC_HOST_ORDINAL, flags, ++last_id});
+    pthread_rwlock_unlock(&memory_lock);
+    return fits;
+}
+
+bool sc_memory_unregister_host(void *start)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    sc_allocation *item = list_find(&host_list, (uint64_t)(uintptr_t)start);
+    bool found = item && item->start == (uint64_t)(uintptr_t)start;
+    if (found)
+        list_remove(&host_list, item);
+    if (host_list.n == 0) {
+        free(host_list.items);
+        host_list = (sc_list){0};
+    }
+    pthread_rwlock_unlock(&memory_lock);
+    return found;
+}
+
+void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow)
+{
+    if (device >= SC_MAX_DEVICES || peer >= SC_MAX_DEVICES)
+        return;
+    pthread_rwlock_wrlock(&memory_lock);
+    peers[device][peer] = allow;
+    pthread_rwlock_unlock(&memory_lock);
+}
+
+static bool may_touch(unsigned device, const sc_allocation *item)
+{
+    return item->ordinal == device || item->ordinal == SC_HOST_ORDINAL || peers[device][item->ordinal];
+}
+
+bool sc__memory_span(unsigned device, uint64_t address, sc_span *ret_span)
+{
+    pthread_rwlock_rdlock(&memory_lock);
+    const sc_allocation *item = find_locked(address);
+    bool found = item && may_touch(device, item);
+    if (found)
+        *ret_span = (sc_span){item->start, item->start + item->bytes};
+    pthread_rwlock_unlock(&memory_lock);
+    return found;
+}
+
+/* The allocation that ends last before the address. */
+static const sc_allocation *below(uint64_t address)
+{
+    const sc_allocation *best = NULL;
+    for (sc_memory *memory = memories; memory; memory = memory->next) {
+        size_t above = list_above(&memory->list, address);
+        if (above && address - memory->base < memory->range_bytes)
+            best = &memory->list.items[above - 1];
+    }
+    return best;
+}
+
+void sc__memory_describe(unsigned device, uint64_t address, size_t bytes, char *to, size_t to_bytes)
+{
+    pthread_rwlock_rdlock(&memory_lock);
+    const sc_allocation *item = find_locked(address);
+    if (item && !may_touch(device, item))
+        kr__format(to, to_bytes, "in memory of device %u, which device %u has no peer access to",
+                   item->ordinal, device);
+    else if (item)
+        kr__format(to, to_bytes,
+                   "its last %" PRIu64 " bytes past the end of the allocation of %zu bytes at 0x%" PRIx64,
+                   address + bytes - item->start - item->bytes, item->bytes, item->start);
+    else if ((item = below(address)) != NULL)
+        kr__format(to, to_bytes,
+                   "%" PRIu64 " bytes past the end of the allocation of %zu bytes at 0x%" PRIx64,
+                   address - item->start - item->bytes, item->bytes, item->start);
+    else
+        kr__format(to, to_bytes, "in no allocation");
+    pthread_rwlock_unlock(&memory_lock);
+}

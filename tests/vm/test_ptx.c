@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Single instructions and shapes of code written by hand. Every kernel has one parameter: an array of words.
+ */
+#include "vm_run.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD ".version 8.5\n.target sm_90\n.address_size 64\n"
+#define ENTRY                                                                                               \
+    ".visible .entry k(.param .u64 o)\n{\n.reg .b32 %r<32>; .reg .b64 %d<16>; .reg .pred %p<8>; .reg .b16 " \
+    "%h<8>;\n"                                                                                              \
+    "mov.u32 %r0, %tid.x;\nld.param.u64 %d0, [o];\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d1, %d0, %d1;\n"
+
+static vm_module module;
+static sc_fault fault;
+static uint32_t *words;
+
+static void load(const char *text)
+{
+    ck_assert_msg(vm_load_text(&module, text, strlen(text)), "%s", module.problem);
+    words = (uint32_t *)(uintptr_t)vm_alloc(&module, 4096);
+}
+
+static bool run(unsigned threads)
+{
+    uint64_t params[] = {(uint64_t)(uintptr_t)words};
+    return vm_launch(&module, "k", (unsigned[3]){1, 1, 1}, (unsigned[3]){threads, 1, 1}, params, &fault,
+                     NULL);
+}
+
+static void unload(void)
+{
+    vm_unload(&module);
+}
+
+#define RUN(threads) ck_assert_msg(run(threads), "%s", fault.text)
+
+START_TEST(guards)
+{
+    load(HEAD ENTRY
+         "mov.u32 %r1, 5;\nsetp.lt.u32 %p0, %r0, 3;\n@%p0 add.u32 %r1, %r1, %r0;\n@!%p0 mov.u32 %r1, "
+         "%laneid;\n"
+         "@%p0 st.global.u32 [%d1], %r1;\n@!%p0 bra L;\nret;\nL: setp.eq.u32 %p1, %r0, 7;\n@%p1 ret;\n"
+         "add.u32 %r1, %r1, 100;\nst.global.u32 [%d1], %r1;\nret;\n}\n");
+    memset(words, 0xff, 4096);
+    RUN(20);
+    for (unsigned i = 0; i < 20; i++)
+        ck_assert_uint_eq(words[i], i < 3 ? 5 + i : i == 7 ? 0xffffffff : i + 100);
+    ck_assert_uint_eq(words[20], 0xffffffff);
+}
+END_TEST
+
+START_TEST(indexed_branch)
+{
+    load(HEAD ENTRY "and.b32 %r1, %r0, 3;\nts: .branchtargets A, B, C, A;\nbrx.idx %r1, ts;\n"
+                    "A: mov.u32 %r2, 10; bra E;\nB: mov.u32 %r2, 20; bra E;\nC: mov.u32 %r2, 30;\nE: "
+                    "st.global.u32 [%d1], %r2;\nret;\n}\n");
+    RUN(32);
+    const unsigned wanted[] = {10, 20, 30, 10};
+    for (unsigned i = 0; i < 32; i++)
+        ck_assert_uint_eq(words[i], wanted[i % 4]);
+}
+END_TEST
+
+START_TEST(vectors)
+{
+    load(HEAD ENTRY
+         "mul.wide.u32 %d2, %r0, 16;\nadd.u64 %d2, %d0, %d2;\nld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d2];\n"
+         "st.global.v2.b32 [%d2], {%r4, %r3};\nmov.b64 %d3, {%r2, %r1};\nst.global.b64 [%d2+8], "
+         "%d3;\nret;\n}\n");
+    for (unsigned i = 0; i < 128; i++)
+        words[i] = i;
+    RUN(32);
+    for (unsigned i = 0; i < 32; i++) {
+        ck_assert_uint_eq(words[4 * i], 4 * i + 3);
+        ck_assert_uint_eq(words[4 * i + 1], 4 * i + 2);
+        ck_assert_uint_eq(words[4 * i + 2], 4 * i + 1);
+        ck_assert_uint_eq(words[4 * i + 3], 4 * i);
+    }
+    ck_assert(!run(257)); /* past the end: 16 bytes a thread */
+    ck_assert_int_eq(fault.kind, SC_FAULT_OUT_OF_BOUNDS);
+    ck_assert_uint_eq(fault.thread[0], 256);
+}
+END_TEST
+
+START_TEST(narrow_values)
+{
+    load(HEAD ENTRY "ld.global.s8 %r1, [%d1];\nld.global.u8 %r2, [%d1+1];\nld.global.s16 %r3, "
+                    "[%d1+2];\nld.global.s8 %d2, [%d1];\n"
+                    "cvt.u32.u64 %r4, %d2;\nshr.u64 %d2, %d2, 32;\ncvt.u32.u64 %r5, %d2;\nadd.s32 %r1, %r1, "
+                    "%r2;\nadd.s32 %r1, %r1, %r3;\n"
+                    "add.s32 %r1, %r1, %r4;\nadd.s32 %r1, %r1, %r5;\nst.global.u32 [%d1], %r1;\nret;\n}\n");
+    words[0] = 0xfffe80f0; /* -16, 0x80, -2 */
+    RUN(1);
+    ck_assert_int_eq((int)words[0], -16 + 0x80 - 2 - 16 - 1);
+}
+END_TEST
+
+START_TEST(pairs_of_predicates)
+{
+    load(HEAD ENTRY "setp.gt.u32 %p0, %r0, 3;\nsetp.lt.and.u32 %p1|%p2, %r0, 8, %p0;\nselp.u32 %r1, 1, 0, "
+                    "%p1;\nselp.u32 %r2, 2, 0, %p2;\n"
+                    "setp.eq.or.u32 %p3, %r0, 30, !%p0;\nxor.pred %p4, %p3, %p1;\nnot.pred %p5, "
+                    "%p4;\nselp.u32 %r3, 4, 0, %p5;\n"
+                    "or.b32 %r1, %r1, %r2;\nor.b32 %r1, %r1, %r3;\nst.global.u32 [%d1], %r1;\nret;\n}\n");
+    RUN(32);
+    for (unsigned t = 0; t < 32; t++) {
+        bool p0 = t > 3, p1 = t < 8 && p0, p2 = !(t < 8) && p0, p3 = t == 30 || !p0;
+        ck_assert_uint_eq(words[t], (p1 ? 1u : 0) | (p2 ? 2u : 0) | (p3 != p1 ? 0 : 4u));
+    }
+}
+END_TEST
+
+START_TEST(windows)
+{
+    load(HEAD ".visible .entry k(.param .u64 o)\n{\n.reg .b32 %r<8>; .reg .b64 %d<8>; .reg .pred "
+              "%p<8>;\n.shared .align 4 .b8 s[64];\n"
+              ".local .align 4 .b8 l[16];\nld.param.u64 %d0, [o];\nmov.u64 %d1, s;\ncvta.shared.u64 %d1, "
+              "%d1;\nmov.u64 %d2, l;\n"
+              "cvta.local.u64 %d2, %d2;\nst.u32 [%d1+4], 11;\nst.u32 [%d2+8], 22;\nld.shared.u32 %r1, "
+              "[s+4];\nld.local.u32 %r2, [l+8];\n"
+              "isspacep.shared %p0, %d1;\nisspacep.local %p1, %d1;\nisspacep.global %p2, %d0;\nselp.u32 %r3, "
+              "100, 0, %p0;\n"
+              "selp.u32 %r4, 1000, 0, %p1;\nselp.u32 %r5, 10000, 0, %p2;\nadd.u32 %r1, %r1, %r2;\nadd.u32 "
+              "%r1, %r1, %r3;\nadd.u32 %r1, %r1, %r4;\n"
+              "add.u32 %r1, %r1, %r5;\nst.u32 [%d0], %r1;\nret;\n}\n");
+    RUN(1);
+    ck_assert_uint_eq(words[0], 11 + 22 + 100 + 10000);
+}
+END_TEST
+
+START_TEST(set_of_halves)
+{
+    load(HEAD ENTRY "mov.b32 %r1, 0x3c004000;\nmov.b32 %r2, 0x3c003c00;\nset.eq.f16x2.f16x2 %r3, %r1, "
+                    "%r2;\nset.gt.u32.f16x2 %r4, %r1, %r2;\n"
+                    "st.global.u32 [%d0], %r3;\nst.global.u32 [%d0+4], %r4;\nset.lt.u32.s32 %r5, -1, "
+                    "1;\nst.global.u32 [%d0+8], %r5;\nret;\n}\n");
+    RUN(1);
+    ck_assert_uint_eq(words[0], 0x3c000000);
+    ck_assert_uint_eq(words[1], 0x0000ffff);
+    ck_assert_uint_eq(words[2], 0xffffffff);
+}
+END_TEST
+
+/* A diverged call inside a loop: lanes return together. */
+START_TEST(calls_of_some_lanes)
+{
+    load(HEAD ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %r<4>;\nld.param.b32 %r0, "
+              "[a];\nmul.lo.u32 %r0, %r0, 3;\nactivemask.b32 %r1;\n"
+              "popc.b32 %r1, %r1;\nmul.lo.u32 %r1, %r1, 1000;\nadd.u32 %r0, %r0, %r1;\nst.param.b32 [r], "
+              "%r0;\nret;\n}\n" ENTRY "mov.u32 %r3, 0;\nmov.u32 %r5, 0;\nL: setp.le.u32 %p0, %r0, %r3;\n@%p0 "
+              "bra D;\n{\n.param .b32 x;\n.param .b32 y;\nst.param.b32 [x], %r3;\n"
+              "call.uni (y), f, (x);\nld.param.b32 %r4, [y];\n}\nadd.u32 %r5, %r5, %r4;\nadd.u32 %r3, %r3, "
+              "1;\nbra L;\nD: st.global.u32 [%d1], %r5;\nret;\n}\n");
+    RUN(8);
+    for (unsigned t = 0; t < 8; t++) {
+        unsigned sum = 0;
+        for (unsigned i = 0; i < t; i++)
+            sum += 3 * i + 1000 * (7 - i);
+        ck_assert_uint_eq(words[t], sum);
+    }
+}
+END_TEST
+
+START_TEST(activemask_after_join)
+{
+    load(HEAD ENTRY "setp.lt.u32 %p0, %r0, 9;\n@%p0 bra A;\nactivemask.b32 %r1;\nbra J;\nA: activemask.b32 "
+                    "%r1;\nJ: activemask.b32 %r2;\n"
+                    "xor.b32 %r1, %r1, %r2;\nst.global.u32 [%d1], %r1;\nret;\n}\n");
+    RUN(32);
+    for (unsigned t = 0; t < 32; t++)
+        ck_assert_uint_eq(words[t], t < 9 ? ~0x1ffu : 0x1ff);
+}
+END_TEST
+
+START_TEST(lanes_that_never_come)
+{
+    load(HEAD ENTRY
+         "setp.eq.u32 %p0, %r0, 0;\n@%p0 bra S;\nbar.warp.sync 0xffffffff;\nret;\nS: bar.sync 0;\nret;\n}\n");
+    ck_assert(!run(32));
+    ck_assert_int_eq(fault.kind, SC_FAULT_DEADLOCK);
+    ck_assert_ptr_nonnull(strstr(fault.text, "wait for lanes 0x00000001"));
+}
+END_TEST
+
+/* Rounding and flushing are one instruction's, whatever ran before it. */
+START_TEST(modes_do_not_leak)
+{
+    load(HEAD ENTRY "mov.b32 %r1, 0x00000123;\nmov.b32 %r2, 0;\nmov.b16 %h1, 0x0012;\nmov.b16 %h2, "
+                    "0;\nmov.b64 %d2, 0d4000000000000000;\n"
+                    "add.rz.ftz.f32 %r3, %r1, %r2;\nadd.f32 %r4, %r1, %r2;\nadd.rp.ftz.f32 %r5, %r1, "
+                    "%r2;\nsetp.eq.bf16 %p1, %h1, %h2;\n"
+                    "add.rz.ftz.f32 %r5, %r1, %r2;\nrsqrt.approx.f64 %d3, %d2;\nadd.rm.ftz.f32 %r6, %r1, "
+                    "%r2;\ncvt.rn.f32.f64 %r7, %d3;\n"
+                    "add.rm.ftz.f32 %r6, %r1, %r2;\nsin.approx.f32 %r8, %r1;\nselp.u32 %r9, 1, 0, "
+                    "%p1;\nst.global.v4.b32 [%d0], {%r3, %r4, %r7, %r8};\n"
+                    "st.global.b32 [%d0+16], %r9;\nst.global.b64 [%d0+24], %d3;\nret;\n}\n");
+    RUN(1);
+    double root;
+    memcpy(&root, words + 6, sizeof root);
+    ck_assert_uint_eq(words[0], 0);
+    ck_assert_uint_eq(words[1], 0x123);
+    ck_assert_uint_eq(words[2], 0x3f3504f3); /* the float nearest to 2^-1/2 */
+    ck_assert_uint_eq(words[3], 0x123);
+    ck_assert_uint_eq(words[4], 0);
+    ck_assert_double_le(fabs(root - M_SQRT1_2), 0x1p-53);
+}
+END_TEST
+
+/* Loads, stores, atomics and the rest in every form that the kernels of five applications have. */
+START_TEST(forms_met_in_the_wild)
+{
+    char *text;
+    size_t bytes;
+    ck_assert_int_eq(kr__file_read(VM_DATA "/wild.ptx", &text, &bytes, NULL), KR_OK);
+    load(text);
+    free(text);
+    struct {
+        uint64_t g;
+        char more[32];
+    } params = {(uint64_t)(uintptr_t)words, {0}};
+    ck_assert_msg(
+        vm_launch(&module, "wild", (unsigned[3]){2, 1, 1}, (unsigned[3]){64, 1, 1}, &params, &fault, NULL),
+        "%s", fault.text);
+}
+END_TEST
+
+START_TEST(integer_division)
+{
+    load(HEAD ENTRY "ld.global.u32 %r1, [%d0];\nld.global.u32 %r2, [%d0+4];\ndiv.s32 %r3, %r1, %r2;\nrem.s32 "
+                    "%r4, %r1, %r2;\ndiv.u32 %r5, %r1, %r2;\n"
+                    "rem.u32 %r6, %r1, %r2;\nst.global.u32 [%d0+8], %r3;\nst.global.u32 [%d0+12], "
+                    "%r4;\nst.global.u32 [%d0+16], %r5;\n"
+                    "st.global.u32 [%d0+20], %r6;\nret;\n}\n");
+    const int32_t values[] = {0, 1, -1, 7, -7, 100, INT32_MAX, INT32_MIN};
+    for (unsigned i = 0; i < KR_COUNT(values); i++)
+        for (unsigned k = 0; k < KR_COUNT(values); k++) {
+            int64_t a = values[i], b = values[k];
+            words[0] = (uint32_t)a;
+            words[1] = (uint32_t)b;
+            RUN(1); /* by 0 too: no result is promised, but it must not harm */
+            if (b == 0)
+                continue;
+            ck_assert_uint_eq(words[2], (uint32_t)(a / b));
+            ck_assert_uint_eq(words[3], (uint32_t)(a % b));
+            ck_assert_uint_eq(words[4], (uint32_t)a / (uint32_t)b);
+            ck_assert_uint_eq(words[5], (uint32_t)a % (uint32_t)b);
+        }
+}
+END_TEST
+
+START_TEST(refused)
+{
+    const char *text = HEAD ENTRY
+        "ret;\n}\n.visible .entry t(.param .u64 x)\n{\n.reg .b32 %r<8>; .reg .b64 %d<4>; .reg .f32 "
+        "%f<8>;\nld.param.u64 %d0, [x];\n"
+        "mov.f32 %f0, 0f00000000;\ntex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d0, {%f0, %f0}];\nret;\n}\n";
+    ck_assert(!vm_load_text(&module, text, strlen(text)));
+    ck_assert_int_eq(module.problem_kind, PTX_PROBLEM_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(module.problem, "tex.2d.v4.f32.f32"));
+    ck_assert_uint_eq(module.problem_line, 18);
+}
+END_TEST
+
+START_TEST(unresolved)
+{
+    const char *text = HEAD ".extern .func nowhere;\n" ENTRY "call.uni nowhere;\nret;\n}\n";
+    ck_assert(!vm_load_text(&module, text, strlen(text)));
+    ck_assert_str_eq(module.problem, "ptxas fatal   : Unresolved extern function 'nowhere'\n");
+}
+END_TEST
+
+/* C = A B as kernels do it: cp.async to shared memory, ldmatrix, mma. */
+START_TEST(matrix_tile)
+{
+    load(HEAD
+         ".visible .entry k(.param .u64 o)\n{\n.reg .b32 %r<32>; .reg .b64 %d<8>; .reg .f32 %f<8>;\n.shared "
+         ".align 16 .b8 a[512];\n"
+         ".shared .align 16 .b8 b[256];\nmov.u32 %r0, %tid.x;\nld.param.u64 %d0, [o];\nmul.wide.u32 %d1, "
+         "%r0, 16;\nadd.u64 %d1, %d0, %d1;\n"
+         "shl.b32 %r1, %r0, 4;\nmov.u32 %r2, a;\nadd.u32 %r3, %r2, %r1;\ncp.async.cg.shared.global [%r3], "
+         "[%d1], 16;\n"
+         "mov.u32 %r4, b;\nshr.u32 %r5, %r1, 1;\nadd.u32 %r6, %r4, %r5;\nmul.wide.u32 %d2, %r0, 8;\nadd.u64 "
+         "%d2, %d0, %d2;\n"
+         "cp.async.ca.shared.global [%r6], [%d2+512], 8;\ncp.async.commit_group;\ncp.async.wait_group "
+         "0;\nbar.sync 0;\n"
+         /* of A, lane l: row l % 16, half-row l / 16; of B (k by n), lane l: row l % 16 */
+         "and.b32 %r7, %r0, 15;\nshl.b32 %r8, %r7, 5;\nshr.u32 %r9, %r0, 4;\nshl.b32 %r9, %r9, 4;\nadd.u32 "
+         "%r8, %r8, %r9;\nadd.u32 %r8, %r8, %r2;\n"
+         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r8];\nshl.b32 %r14, %r7, "
+         "4;\nadd.u32 %r14, %r14, %r4;\n"
+         "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r15, %r16}, [%r14];\nmov.f32 %f0, 0f3F000000;\n"
+         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r10, %r11, %r12, %r13}, "
+         "{%r15, %r16}, {%f0, %f0, %f0, %f0};\n"
+         /* rows l / 4 and l / 4 + 8, columns 2 (l % 4) and the next */
+         "shr.u32 %r17, %r0, 2;\nshl.b32 %r17, %r17, 5;\nand.b32 %r18, %r0, 3;\nshl.b32 %r18, %r18, "
+         "3;\nadd.u32 %r17, %r17, %r18;\ncvt.u64.u32 %d3, %r17;\n"
+         "add.u64 %d3, %d0, %d3;\nst.global.v2.f32 [%d3+1024], {%f1, %f2};\nst.global.v2.f32 [%d3+1280], "
+         "{%f3, %f4};\nret;\n}\n");
+    uint16_t *a = (uint16_t *)words, *b = a + 256;
+    const uint16_t halves[] = {0x0000, 0x3c00, 0x4000, 0x4200,
+                               0x4400, 0xbc00, 0xc000, 0x3800}; /* 0 1 2 3 4 -1 -2 0.5 */
+    const float values[] = {0, 1, 2, 3, 4, -1, -2, 0.5f};
+    for (unsigned i = 0; i < 256; i++)
+        a[i] = halves[i * 7 / 3 % 8];
+    for (unsigned i = 0; i < 128; i++)
+        b[i] = halves[i * 5 / 2 % 8];
+    ck_assert(!run(24));
+    ck_assert_int_eq(fault.kind, SC_FAULT_ILLEGAL_INSTRUCTION);
+    RUN(32);
+    const float *c = (const float *)(words + 256);
+    for (unsigned m = 0; m < 16; m++)
+        for (unsigned n = 0; n < 8; n++) {
+            float sum = 0.5f;
+            for (unsigned k = 0; k < 16; k++)
+                sum += values[(m * 16 + k) * 7 / 3 % 8] * values[(k * 8 + n) * 5 / 2 % 8];
+            ck_assert_float_eq(c[m * 8 + n], sum);
+        }
+}
+END_TEST
+
+/* The approximations' documented bounds (PTX ISA, floating point instructions). */
+static double reciprocal(double x)
+{
+    return 1 / x;
+}
+
+static double reciprocal_root(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static const struct {
+    const char *name;
+    double (*exact)(double);
+    double relative, absolute; /* either is enough */
+    double low, high;
+} approximations[] = {
+    {"rcp.approx.f32", reciprocal, 0x1p-23, 0, 1e-3, 1e3},
+    {"sqrt.approx.f32", sqrt, 0x1p-23, 0, 1e-3, 1e6},
+    {"rsqrt.approx.f32", reciprocal_root, 0x1.74p-23, 0, 1e-3, 1e3},
+    {"sin.approx.f32", sin, 0, 0x1p-20, -3.14, 3.14},
+    {"cos.approx.f32", cos, 0, 0x1p-20, -3.14, 3.14},
+    {"lg2.approx.f32", log2, 0x1p-22, 0x1p-22, 1e-3, 1e3},
+    {"ex2.approx.f32", exp2, 0x1p-22, 0, -20, 20},
+    {"tanh.approx.f32", tanh, 0x1p-11, 0, -5, 5},
+};
+
+START_TEST(approximation)
+{
+    kr__text text = {0};
+    kr__text_add(&text, "%s%s", HEAD ENTRY "ld.global.b32 %r1, [%d1];\n", approximations[_i].name);
+    kr__text_add(&text, "%s", " %r2, %r1;\nst.global.b32 [%d1], %r2;\nret;\n}\n");
+    load(text.data);
+    kr__text_free(&text);
+    float in[1000];
+    for (unsigned i = 0; i < 1000; i++)
+        in[i] =
+            (float)(approximations[_i].low + (approximations[_i].high - approximations[_i].low) * i / 999);
+    memcpy(words, in, sizeof in);
+    RUN(1000);
+    for (unsigned i = 0; i < 1000; i++) {
+        float got;
+        memcpy(&got, &words[i], 4);
+        double exact = approximations[_i].exact((double)in[i]), error = fabs((double)got - exact);
+        ck_assert_msg(error <= approximations[_i].absolute ||
+                          error <= approximations[_i].relative * fabs(exact),
+                      "%s of %g: %g, exactly %g", approximations[_i].name, (double)in[i], (double)got, exact);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ptx");
+    TCase *tests = tcase_create("ptx");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, NULL, unload);
+    tcase_add_test(tests, guards);
+    tcase_add_test(tests, indexed_branch);
+    tcase_add_test(tests, vectors);
+    tcase_add_test(tests, narrow_values);
+    tcase_add_test(tests, pairs_of_predicates);
+    tcase_add_test(tests, windows);
+    tcase_add_test(tests, set_of_halves);
+    tcase_add_test(tests, calls_of_some_lanes);
+    tcase_add_test(tests, activemask_after_join);
+    tcase_add_test(tests, matrix_tile);
+    tcase_add_test(tests, lanes_that_never_come);
+    tcase_add_test(tests, modes_do_not_leak);
+    tcase_add_test(tests, forms_met_in_the_wild);
+    tcase_add_test(tests, integer_division);
+    tcase_add_test(tests, refused);
+    tcase_add_test(tests, unresolved);
+    tcase_add_loop_test(tests, approximation, 0, KR_COUNT(approximations));
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
