@@ -74,6 +74,7 @@ typedef struct kr_candidate {
     char image[64]; /* "cubin sm_90", "nvrtc sm_90", "ptx compute_75" ... or "" when the variant is out */
     bool chosen;
     bool usable;    /* refused otherwise */
+    const char *how; /* "cubin", "family", "compatible", "ptx", "nvrtc"; "none" where it is not usable */
     char reason[256];
 } kr_candidate;
 
@@ -139,14 +140,15 @@ typedef struct kr_prepare_options {
 
 /* Compiles (once a compute capability) and loads (once a device) all ops whose full name matches the glob.
  * One op's failure leaves the others alone; the first failure is returned after all were tried, its
- * message says how many failed. KR_NOT_FOUND: nothing matches. */
+ * chain says how many failed. KR_NOT_FOUND: nothing matches. */
 KR_API kr_status kr_registry_prepare(kr_registry *registry, const char *glob, const kr_prepare_options *options,
                                      kr_error *err);
 
 /* ---- launching ---- */
 
 /* Checks the arguments (count, types, devices, sizes, buffer bounds; a message names the argument), resolves
- * and launches in stream order. Returns before the kernel has run. */
+ * and launches in stream order. Returns before the kernel has run; for an op with work arguments on a driver without
+ * memory pools, after. A size of 0 is launched too: what it defines (a sum of nothing) is written. */
 KR_API kr_status kr_launch(kr_registry *registry, kr_stream *stream, const char *full_name, kr_args args,
                            const kr_launch_options *options, kr_error *err);
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/preamble.h"
+
+const char *kr__c_type(kr_type type)
+{
+    switch (type) {
+    case KR_TYPE_U8:
+        return "uint8_t";
+    case KR_TYPE_I8:
+        return "int8_t";
+    case KR_TYPE_U16:
+        return "uint16_t";
+    case KR_TYPE_I16:
+        return "int16_t";
+    case KR_TYPE_U32:
+        return "uint32_t";
+    case KR_TYPE_I32:
+        return "int32_t";
+    case KR_TYPE_U64:
+        return "uint64_t";
+    case KR_TYPE_I64:
+        return "int64_t";
+    case KR_TYPE_F32:
+        return "float";
+    case KR_TYPE_F64:
+        return "double";
+    }
+    return "?";
+}
+
+void kr__preamble_instance(kr__text *to, const kr_op *op, size_t type_index)
+{
+    if (!op->n_types) {
+        kr__text_add(to, "#define KR_LOCAL(name) kr_%s_##name\n", op->name);
+        return;
+    }
+    const kr_type type = op->types[type_index];
+    kr__text_add(to,
+                 "#define KR_LOCAL(name) kr_%s_%s_##name\n"
+                 "#define T %s\n"
+                 "#define KR_TYPE_%s 1\n",
+                 op->name, kr_type_name(type), kr__c_type(type), kr_type_name(type));
+}
+
+void kr__preamble_instance_end(kr__text *to, const kr_op *op, size_t type_index)
+{
+    kr__text_add(to, "#undef KR_LOCAL\n");
+    if (op->n_types)
+        kr__text_add(to, "#undef T\n#undef KR_TYPE_%s\n", kr_type_name(op->types[type_index]));
+}
+
+/* T is a typedef here: as a macro it would break the templates of every header that comes after. */
+static void device_preamble(kr__text *to, const kr_op *op, size_t type_index, size_t variant)
+{
+    kr__text_add(to,
+                 "#include <stddef.h>\n"
+                 "#include <stdint.h>\n"
+                 "#define KR_LOCAL(name) name\n"
+                 "#define KR_VARIANT_%s 1\n",
+                 op->variants[variant].name);
+    if (op->n_types)
+        kr__text_add(to, "typedef %s T;\n#define KR_TYPE_%s 1\n", kr__c_type(op->types[type_index]),
+                     kr_type_name(op->types[type_index]));
+}
+
+kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_index, size_t variant,
+                         kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled, kr_error *err)
+{
+    static const char *const option = "--pre-include=kr_preamble.h", *const header = "kr_preamble.h";
+    const kr_op *op = &def->op;
+    kr__text text = {0};
+    device_preamble(&text, op, type_index, variant);
+    const kr_compile_options options = {.struct_size = sizeof options,
+                                        .kind = kind,
+                                        .options = &option,
+                                        .n_options = 1,
+                                        .header_names = &header,
+                                        .header_texts = (const char *const *)&text.data,
+                                        .n_headers = 1};
+    const kr_status status =
+        text.failed ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to compile %s", op->file)
+                    : kr_compile(nvrtc, op->file, def->text, arch, &options, ret_compiled, err);
+    kr__text_free(&text);
+    if (!status)
+        return KR_OK;
+    char name[KR__MAX_FULL_NAME];
+    kr__op_full_name(op, type_index, name);
+    kr__error_op(err, name);
+    return kr__while(err, status, "compiling variant %s of %s", op->variants[variant].name, name);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "registry/internal.h"
+
+/* ---- names ---- */
+
+static kr__ops *ops_of(kr_registry *registry)
+{
+    return atomic_load_explicit(&registry->ops, memory_order_acquire);
+}
+
+/* Where the name is, or would be. */
+static size_t place_of(const kr__ops *ops, const char *name, size_t bytes)
+{
+    size_t low = 0, high = ops->n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const char *there = ops->list[middle]->def->op.name;
+        const int order = strncmp(there, name, bytes);
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle; /* a longer name sorts behind, too */
+    }
+    return low;
+}
+
+static kr__entry *entry_of(const kr__ops *ops, const char *name, size_t bytes)
+{
+    const size_t at = place_of(ops, name, bytes);
+    if (at == ops->n)
+        return NULL;
+    const char *there = ops->list[at]->def->op.name;
+    return strncmp(there, name, bytes) || there[bytes] ? NULL : ops->list[at];
+}
+
+static void suggest(const kr__ops *ops, const char *full_name, kr_error *err)
+{
+    char best[KR__MAX_FULL_NAME] = "";
+    size_t least = strlen(full_name) / 2 + 2; /* farther than that is no suggestion */
+    for (size_t i = 0; i < ops->n; i++)
+        for (size_t t = 0; t < kr__op_n_instances(&ops->list[i]->def->op); t++) {
+            char name[KR__MAX_FULL_NAME];
+            const size_t distance =
+                kr__distance(full_name, kr__op_full_name(&ops->list[i]->def->op, t, name));
+            if (distance < least) {
+                least = distance;
+                memcpy(best, name, sizeof best);
+            }
+        }
+    if (best[0])
+        kr__error_advice(err, "Did you mean \"%s\"?", best);
+    else
+        kr__error_advice(err, "`kregistry list` shows the ops");
+}
+
+static void list_types(const kr_op *op, char *to, size_t bytes)
+{
+    to[0] = '\0';
+    for (size_t i = 0; i < op->n_types; i++) {
+        const size_t used = strlen(to);
+        kr__format(to + used, bytes - used, "%s%s", i ? ", " : "", kr_type_name(op->types[i]));
+    }
+}
+
+static kr_status find_type(const kr_op *op, const char *type, size_t *ret_type_index, kr_error *err)
+{
+    char types[128];
+    list_types(op, types, sizeof types);
+    if (!type && op->n_types > 1) {
+        KR_FAIL(err, KR_NOT_FOUND, "%s has several types: %s", op->name, types);
+        kr__error_advice(err, "Name one: %s.%s", op->name, kr_type_name(op->types[0]));
+        return KR_NOT_FOUND;
+    }
+    *ret_type_index = 0;
+    if (!type)
+        return KR_OK;
+    for (size_t i = 0; i < op->n_types; i++)
+        if (!strcmp(type, kr_type_name(op->types[i]))) {
+            *ret_type_index = i;
+            return KR_OK;
+        }
+    KR_FAIL(err, KR_NOT_FOUND,
+            op->n_types ? "%s has no type %s; its types are %s" : "%s has no types, so no %s%s", op->name,
+            type, types);
+    if (op->n_types)
+        kr__error_advice(err, "Did you mean \"%s.%s\"?", op->name, kr_type_name(op->types[0]));
+    else
+        kr__error_advice(err, "Did you mean \"%s\"?", op->name);
+    return KR_NOT_FOUND;
+}
+
+kr_status kr__registry_find(kr_registry *registry, const char *full_name, kr__entry **ret_entry,
+                            size_t *ret_type_index, kr_error *err)
+{
+    const kr__ops *ops = ops_of(registry);
+    const char *dot = strchr(full_name, '.');
+    kr__entry *entry = entry_of(ops, full_name, dot ? (size_t)(dot - full_name) : strlen(full_name));
+    if (!entry) {
+        KR_FAIL(err, KR_NOT_FOUND, "there is no op \"%s\"", full_name);
+        suggest(ops, full_name, err);
+        return KR_NOT_FOUND;
+    }
+    const kr_status status = find_type(&entry->def->op, dot ? dot + 1 : NULL, ret_type_index, err);
+    if (!status)
+        *ret_entry = entry;
+    return status;
+}
+
+kr_status kr__variant_find(const kr_op *op, const char *name, size_t *ret_variant, kr_error *err)
+{
+    char names[512] = "";
+    for (size_t i = 0; i < op->n_variants; i++) {
+        if (!strcmp(op->variants[i].name, name)) {
+            *ret_variant = i;
+            return KR_OK;
+        }
+        const size_t used = strlen(names);
+        kr__format(names + used, sizeof names - used, "%s%s", i ? ", " : "", op->variants[i].name);
+    }
+    KR_FAIL(err, KR_NOT_FOUND, "%s has no variant \"%s\"", op->name, name);
+    kr__error_op(err, op->name);
+    kr__error_advice(err, "Its variants are %s", names);
+    return KR_NOT_FOUND;
+}
+
+size_t kr__device_index(const kr_registry *registry, const kr_device *device)
+{
+    for (size_t i = 0; i < kr_runtime_n_devices(registry->runtime); i++)
+        if (kr_runtime_device(registry->runtime, i) == device)
+            return i;
+    return SIZE_MAX;
+}
+
+kr_status kr_registry_find(kr_registry *registry, const char *full_name, const kr_op **ret_op,
+                           kr_type *ret_type, kr_error *err)
+{
+    kr__entry *entry;
+    size_t type_index;
+    const kr_status status = kr__registry_find(registry, full_name, &entry, &type_index, err);
+    if (status)
+        return status;
+    *ret_op = &entry->def->op;
+    if (ret_type && entry->def->op.n_types)
+        *ret_type = entry->def->op.types[type_index];
+    return KR_OK;
+}
+
+size_t kr_registry_n_ops(kr_registry *registry)
+{
+    return ops_of(registry)->n;
+}
+
+const kr_op *kr_registry_op(kr_registry *registry, size_t index)
+{
+    const kr__ops *ops = ops_of(registry);
+    return index < ops->n ? &ops->list[index]->def->op : NULL;
+}
+
+const kr__embedded_image *kr__shipped_images(const kr__op_def *def, size_t *ret_n)
+{
+    *ret_n = def->embedded ? def->embedded->n_images : 0;
+    return def->embedded ? def->embedded->images : NULL;
+}
+
+size_t kr_registry_shipped(kr_registry *registry, const kr_op *op, size_t variant,
+                           kr_shipped_image *ret_images, size_t max)
+{
+    (void)registry;
+    size_t n_images, n = 0;
+    const kr__embedded_image *images = kr__shipped_images(kr__op_def_of(op), &n_images);
+    for (size_t i = 0; i < n_images; i++) {
+        if (images[i].variant != variant)
+            continue;
+        if (n < max)
+            ret_images[n] = (kr_shipped_image){images[i].kind, images[i].arch, images[i].isa,
+                                               op->n_types ? op->types[images[i].type] : KR_TYPE_U8};
+        n++;
+    }
+    return n;
+}
+
+/* ---- adding ---- */
+
+/* A new snapshot with the entries added: all, or none where a name is taken. */
+static kr_status publish(kr_registry *registry, kr__entry *const *entries, size_t n, kr_error *err)
+{
+    pthread_mutex_lock(&registry->lock);
+    kr__ops *old = atomic_load_explicit(&registry->ops, memory_order_relaxed);
+    kr__ops *ops = kr__alloc(1, sizeof *ops + (old->n + n) * sizeof ops->list[0], err);
+    kr_status status = ops ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+    if (ops) {
+        ops->older = old;
+        ops->n = old->n;
+        memcpy(ops->list, old->list, old->n * sizeof ops->list[0]);
+    }
+    for (size_t i = 0; i < n && !status; i++) {
+        const kr_op *op = &entries[i]->def->op;
+        const kr__entry *taken = entry_of(ops, op->name, strlen(op->name));
+        if (taken) {
+            status = KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: the op name \"%s\" is taken by %s", op->file,
+                             op->name, taken->def->op.file);
+            kr__error_op(err, op->name);
+            kr__error_advice(err, "Give one of the two another name");
+            break;
+        }
+        const size_t at = place_of(ops, op->name, strlen(op->name));
+        memmove(&ops->list[at + 1], &ops->list[at], (ops->n - at) * sizeof ops->list[0]);
+        ops->list[at] = entries[i];
+        ops->n++;
+    }
+    if (!status)
+        atomic_store_explicit(&registry->ops, ops, memory_order_release);
+    else
+        free(ops);
+    pthread_mutex_unlock(&registry->lock);
+    return status;
+}
+
+kr_status kr_registry_add_source(kr_registry *registry, const char *file, const char *text, size_t text_bytes,
+                                 kr_error *err)
+{
+    kr__entry *entry = NULL;
+    kr_status status = kr__entry_create(registry, file, text, text_bytes, &entry, err);
+    if (!status)
+        status = publish(registry, &entry, 1, err);
+    if (status)
+        kr__entry_free(&entry);
+    return status;
+}
+
+static int is_cu(const struct dirent *file)
+{
+    const size_t bytes = strlen(file->d_name);
+    return bytes > 3 && !strcmp(file->d_name + bytes - 3, ".cu");
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static kr_status entry_from_file(kr_registry *registry, const char *folder, const char *name,
+                                 kr__entry **ret_entry, kr_error *err)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    kr__text path = {0};
+    kr__text_add(&path, "%s/%s", folder, name);
+    kr_status status = path.failed
+                           ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the name of %s", name)
+                           : kr__file_read(path.data, &text, &bytes, err);
+    if (!status)
+        status = kr__entry_create(registry, name, text, bytes, ret_entry, err);
+    free(text);
+    kr__text_free(&path);
+    return status;
+}
+
+kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err)
+{
+    struct dirent **files = NULL;
+    const int n = scandir(path, &files, is_cu, by_name);
+    if (n < 0)
+        return KR_FAIL_ERRNO(err, errno == ENOENT ? KR_NOT_FOUND : KR_IO, errno, "cannot read the folder %s",
+                             path);
+    kr_status status = KR_OK;
+    size_t n_made = 0;
+    kr__entry **entries = kr__alloc((size_t)n, sizeof(kr__entry *), err);
+    if (!entries)
+        status = KR_OUT_OF_HOST_MEMORY;
+    else if (!n) {
+        status = KR_FAIL(err, KR_NOT_FOUND, "the folder %s has no .cu file", path);
+        kr__error_advice(err, "Give a folder of .cu files with descriptors");
+    }
+    for (; n_made < (size_t)n && !status; n_made += !status)
+        status = entry_from_file(registry, path, files[n_made]->d_name, &entries[n_made], err);
+    if (!status)
+        status = publish(registry, entries, n_made, err);
+    while (status && n_made)
+        kr__entry_free(&entries[--n_made]);
+    for (int i = 0; i < n; i++)
+        free(files[i]);
+    free(files);
+    free(entries);
+    return status ? kr__while(err, status, "adding the ops of %s", path) : KR_OK;
+}
+
+static kr_status add_embedded(kr_registry *registry, kr_error *err)
+{
+    kr_status status = KR_OK;
+    for (size_t i = 0; i < kr__n_embedded_ops && !status; i++) {
+        const kr__embedded_op *op = &kr__embedded_ops[i];
+        kr__entry *entry = NULL;
+        status = kr__entry_create(registry, op->file, op->text, op->text_bytes, &entry, err);
+        if (!status) {
+            entry->def->embedded = op;
+            status = publish(registry, &entry, 1, err);
+        }
+        if (status)
+            kr__entry_free(&entry);
+    }
+    return status;
+}
+
+/* ---- life ---- */
+
+kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *options,
+                             kr_registry **ret_registry, kr_error *err)
+{
+    kr_registry_options own;
+    kr_status status = KR_OPTIONS(err, options, own);
+    if (status)
+        return status;
+    kr_registry *registry = kr__alloc(1, sizeof *registry, err);
+    if (!registry)
+        return KR_OUT_OF_HOST_MEMORY;
+    registry->runtime = runtime;
+    registry->no_nvrtc = own.no_nvrtc;
+    pthread_mutex_init(&registry->lock, NULL);
+    pthread_mutex_init(&registry->nvrtc_lock, NULL);
+    pthread_cond_init(&registry->landed, NULL);
+    kr__ops *none = kr__alloc(1, sizeof *none, err);
+    atomic_init(&registry->ops, none);
+    if (!none || (own.nvrtc && !(registry->nvrtc_path = strdup(own.nvrtc))))
+        status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a registry");
+    else if (!own.no_builtin_ops)
+        status = add_embedded(registry, err);
+    if (status)
+        kr_registry_destroy(&registry);
+    else
+        *ret_registry = registry;
+    return status;
+}
+
+void kr_registry_destroy(kr_registry **registry)
+{
+    if (!registry || !*registry)
+        return;
+    kr_registry *r = *registry;
+    kr__ops *ops = atomic_load_explicit(&r->ops, memory_order_acquire);
+    for (size_t i = 0; ops && i < ops->n; i++)
+        kr__entry_free(&ops->list[i]);
+    for (kr__ops *older; ops; ops = older) {
+        older = ops->older;
+        free(ops);
+    }
+    kr_nvrtc_close(&r->nvrtc);
+    free(r->nvrtc_path);
+    pthread_cond_destroy(&r->landed);
+    pthread_mutex_destroy(&r->nvrtc_lock);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+    *registry = NULL;
+}
+
+/* ---- choosing ---- */
+
+kr_nvrtc *kr__registry_nvrtc(kr_registry *registry)
+{
+    if (registry->no_nvrtc)
+        return NULL;
+    pthread_mutex_lock(&registry->nvrtc_lock);
+    if (!registry->nvrtc_tried) {
+        kr_error err;
+        if (kr_nvrtc_open(registry->nvrtc_path, &registry->nvrtc, &err) && registry->runtime)
+            kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s", err.message);
+        registry->nvrtc_tried = true;
+    }
+    pthread_mutex_unlock(&registry->nvrtc_lock);
+    return registry->nvrtc;
+}
+
+kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machine *ret_machine,
+                              kr_error *err)
+{
+    if (!registry->runtime || kr__device_index(registry, device) == SIZE_MAX)
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "the device is not one of the registry's runtime");
+    const kr_device_info *info = kr_device_get_info(device);
+    kr_machine machine = {.cc = info->cc,
+                          .driver_version = kr_runtime_driver(registry->runtime).version,
+                          .shared_bytes_per_block_optin = info->shared_bytes_per_block_optin};
+    kr_nvrtc *nvrtc = kr__registry_nvrtc(registry);
+    if (nvrtc) {
+        const kr_nvrtc_info n = kr_nvrtc_get_info(nvrtc);
+        machine.nvrtc_archs = n.archs;
+        machine.n_nvrtc_archs = n.n_archs;
+        machine.nvrtc_version = n.major * 1000 + n.minor * 10;
+    }
+    *ret_machine = machine;
+    return KR_OK;
+}
+
+kr_status kr_registry_explain(kr_registry *registry, const char *full_name, const kr_machine *machine,
+                              const char *variant, kr_explanation *ret_explanation, kr_error *err)
+{
+    kr__entry *entry;
+    size_t type_index, only = SIZE_MAX;
+    kr_status status = kr__registry_find(registry, full_name, &entry, &type_index, err);
+    if (!status && variant)
+        status = kr__variant_find(&entry->def->op, variant, &only, err);
+    if (status)
+        return status;
+    size_t n_images;
+    const kr__embedded_image *images = kr__shipped_images(entry->def, &n_images);
+    kr__selection selection;
+    kr__select(entry->def, type_index, machine, images, n_images, &selection);
+    bool chosen = false;
+    ret_explanation->n = 0;
+    for (size_t i = 0; i < selection.n; i++) {
+        const kr__candidate *c = &selection.list[i];
+        if (variant && c->variant != only)
+            continue;
+        kr_candidate *to = &ret_explanation->considered[ret_explanation->n++];
+        kr__format(to->variant, sizeof to->variant, "%s", entry->def->op.variants[c->variant].name);
+        kr__candidate_image(c, to->image);
+        to->usable = c->usable;
+        to->chosen = c->usable && !chosen;
+        to->how = c->how;
+        memcpy(to->reason, c->reason, sizeof to->reason);
+        chosen |= to->chosen;
+    }
+    return KR_OK;
+}

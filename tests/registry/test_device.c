@@ -1,0 +1,750 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The registry on devices: softcuda's by default, or those of KR_TEST_DRIVER ("nvidia": the real driver). The
+ * truth is the ops' C references. */
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kregistry/group.h>
+
+#include "registry/internal.h"
+
+static kr_error err;
+static kr_runtime *runtime;
+static kr_registry *registry;
+static kr_device *device;
+static kr_stream *stream;
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        const kr_status status_ = (call);                                                          \
+        ck_assert_msg(status_ == KR_OK, "%s: %s (%s) %s", #call, err.message, err.chain, err.log); \
+    } while (0)
+
+static kr_runtime_options runtime_options(void)
+{
+    const char *driver = getenv("KR_TEST_DRIVER");
+    kr_runtime_options options = {.struct_size = sizeof options, .driver = driver ? driver : KR_SOFTCUDA};
+    if (driver && !strcmp(driver, "nvidia"))
+        options.driver = NULL;
+    return options;
+}
+
+static size_t free_at_start;
+
+static size_t free_bytes(void)
+{
+    size_t free_now = 0, total;
+    OK(kr_device_memory(device, &free_now, &total, &err));
+    return free_now;
+}
+
+static void setup(void)
+{
+    const kr_runtime_options options = runtime_options();
+    memset(&err, 0, sizeof err);
+    OK(kr_runtime_create(&options, &runtime, &err));
+    device = kr_runtime_device(runtime, 0);
+    OK(kr_stream_create(device, NULL, &stream, &err));
+    free_at_start = free_bytes();
+    OK(kr_registry_create(runtime, NULL, &registry, &err));
+}
+
+static CUcontext current_context(void)
+{
+    CUcontext context = NULL;
+    device->driver->cuCtxGetCurrent(&context);
+    return context;
+}
+
+/* Every test leaves the thread's context as it was: none. And the device's memory: but the real driver keeps
+ * some of it. */
+static void teardown(void)
+{
+    ck_assert_ptr_null(current_context());
+    OK(kr_stream_synchronize(stream, &err));
+    kr_registry_destroy(&registry);
+    if (!strcmp(kr_runtime_driver(runtime).kind, "softcuda"))
+        ck_assert_uint_eq(free_bytes(), free_at_start);
+    kr_stream_destroy(&stream);
+    kr_runtime_destroy(&runtime);
+}
+
+static kr_buffer *buffer_of(const void *data, size_t bytes)
+{
+    kr_buffer *buffer = NULL;
+    OK(kr_buffer_create(device, bytes, NULL, &buffer, &err));
+    if (data && bytes)
+        OK(kr_buffer_upload_async(buffer, 0, data, bytes, stream, &err));
+    return buffer;
+}
+
+static void read_back(kr_buffer *buffer, size_t offset, void *to, size_t bytes)
+{
+    if (bytes)
+        OK(kr_buffer_download_async(buffer, offset, to, bytes, stream, &err));
+    OK(kr_stream_synchronize(stream, &err));
+}
+
+static kr_reference_fn reference_of(const char *full_name)
+{
+    const kr_op *op;
+    kr_type type = KR_TYPE_U8;
+    OK(kr_registry_find(registry, full_name, &op, &type, &err));
+    return kr_op_reference(op, type);
+}
+
+/* Whole numbers: exact however the device rounds. */
+static void fill_f32(float *x, size_t n, int seed)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((int)(i * 7 + (size_t)seed) % 101 - 50);
+}
+
+/* ---- launching ---- */
+
+enum { MOST = 5000 };
+static float x[MOST], y[MOST], want[MOST], got[MOST];
+
+static void make_axpy(uint64_t n, float a)
+{
+    fill_f32(x, n, 1);
+    fill_f32(y, n, 2);
+    memcpy(want, y, sizeof want);
+    reference_of("axpy.f32")((void *const[]){&n, &a, x, want});
+}
+
+static const uint64_t lengths[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097};
+
+START_TEST(an_op_does_what_its_reference_does)
+{
+    const uint64_t n = lengths[_i];
+    make_axpy(n, 3);
+    kr_buffer *bx = buffer_of(x, n * 4), *by = buffer_of(y, n * 4);
+    OK(kr_launch(registry, stream, "axpy.f32", KR_ARGS(KR_U64(n), KR_F32(3), KR_BUF(bx), KR_BUF(by)), NULL,
+                 &err));
+    read_back(by, 0, got, n * 4);
+    ck_assert_int_eq(memcmp(got, want, n * 4), 0);
+    kr_buffer_destroy(&bx);
+    kr_buffer_destroy(&by);
+}
+END_TEST
+
+START_TEST(buffers_off_the_alignment_get_another_variant)
+{
+    const uint64_t n = 1000;
+    const kr_launch_options vec = {.struct_size = sizeof vec, .variant = "vec"};
+    make_axpy(n, 2);
+    kr_buffer *bx = buffer_of(NULL, n * 4 + 4), *by = buffer_of(NULL, n * 4 + 4);
+    OK(kr_buffer_upload_async(bx, 4, x, n * 4, stream, &err));
+    OK(kr_buffer_upload_async(by, 4, y, n * 4, stream, &err));
+    const kr_arg list[] = {KR_U64(n), KR_F32(2), KR_BUF_AT(bx, 4), KR_BUF_AT(by, 4)};
+    ck_assert_int_eq(kr_launch(registry, stream, "axpy.f32", (kr_args){list, 4}, &vec, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "variant vec needs every buffer aligned to 16 bytes; these are to 4"),
+                  "%s", err.message);
+    OK(kr_launch(registry, stream, "axpy.f32", (kr_args){list, 4}, NULL, &err));
+    read_back(by, 4, got, n * 4);
+    ck_assert_int_eq(memcmp(got, want, n * 4), 0);
+    kr_buffer_destroy(&bx);
+    kr_buffer_destroy(&by);
+}
+END_TEST
+
+/* Counts what the driver's pool gives and gets back. */
+static __typeof__(((kr__driver *)NULL)->cuMemAllocAsync) alloc_for_true;
+static __typeof__(((kr__driver *)NULL)->cuMemFreeAsync) free_for_true;
+static int n_pooled;
+
+static CUresult count_alloc(CUdeviceptr *pointer, size_t bytes, CUstream on)
+{
+    n_pooled++;
+    return alloc_for_true(pointer, bytes, on);
+}
+
+static CUresult count_free(CUdeviceptr pointer, CUstream on)
+{
+    n_pooled--;
+    return free_for_true(pointer, on);
+}
+
+/* _i: with the driver's pool, and without. */
+START_TEST(scratch_is_provided)
+{
+    alloc_for_true = device->driver->cuMemAllocAsync;
+    free_for_true = device->driver->cuMemFreeAsync;
+    device->driver->cuMemAllocAsync = _i || !alloc_for_true ? NULL : count_alloc;
+    device->driver->cuMemFreeAsync = count_free;
+    enum { N = 3000 };
+    static uint32_t in[N];
+    uint32_t n = N, expected, out = 0;
+    for (size_t i = 0; i < N; i++)
+        in[i] = (uint32_t)i * 2654435761u;
+    reference_of("work_sum")((void *const[]){&n, in, &expected, NULL, NULL});
+    kr_buffer *bx = buffer_of(in, sizeof in), *by = buffer_of(NULL, 4);
+    const kr_arg list[] = {KR_U32(N), KR_BUF(bx), KR_BUF(by)};
+    for (int i = 0; i < 3; i++) {
+        OK(kr_launch(registry, stream, "work_sum", (kr_args){list, 3}, NULL, &err));
+        read_back(by, 0, &out, 4);
+        ck_assert_uint_eq(out, expected);
+        ck_assert_int_eq(n_pooled, 0);
+    }
+    kr_launcher *launcher = NULL;
+    OK(kr_launcher_create(registry, stream, "work_sum", (kr_args){list, 3}, NULL, &launcher, &err));
+    for (int i = 0; i < 3; i++) {
+        OK(kr_buffer_set(by, 0, 0xff, 4, stream, &err));
+        OK(kr_launcher_run(launcher, &err));
+        read_back(by, 0, &out, 4);
+        ck_assert_uint_eq(out, expected);
+    }
+    kr_launcher_destroy(&launcher);
+    kr_launcher_destroy(&launcher);
+    kr_buffer_destroy(&bx);
+    kr_buffer_destroy(&by);
+}
+END_TEST
+
+START_TEST(a_launcher_is_changed_between_runs)
+{
+    const uint64_t n = 100;
+    make_axpy(n, 5);
+    kr_buffer *bx = buffer_of(x, n * 4), *by = buffer_of(y, n * 4), *other = buffer_of(y, n * 4 + 4),
+              *small = buffer_of(y, 8);
+    kr_launcher *launcher = NULL;
+    OK(kr_launcher_create(registry, stream, "axpy.f32", KR_ARGS(KR_U64(n), KR_F32(0), KR_BUF(bx), KR_BUF(by)),
+                          NULL, &launcher, &err));
+    OK(kr_launcher_run(launcher, &err)); /* by += 0 */
+    OK(kr_launcher_set(launcher, 1, KR_F32(5), &err));
+    OK(kr_launcher_run(launcher, &err));
+    read_back(by, 0, got, n * 4);
+    ck_assert_int_eq(memcmp(got, want, n * 4), 0);
+    OK(kr_launcher_set(launcher, 3, KR_BUF(other), &err));
+    OK(kr_launcher_run(launcher, &err));
+    read_back(other, 0, got, n * 4);
+    ck_assert_int_eq(memcmp(got, want, n * 4), 0);
+
+    static const struct {
+        size_t index;
+        const char *message;
+    } wrong[] = {{0, "argument 1 'n' is a size"},
+                 {1, "argument 2 'a' is f32, not f64"},
+                 {2, "argument 3 'x' needs 400 bytes"},
+                 {3, "this launcher's variant vec needs a multiple of 16"},
+                 {4, "there is no index 4"}};
+    const kr_arg values[] = {KR_U64(n), KR_F64(1), KR_BUF(small), KR_BUF_AT(other, 4), KR_U64(0)};
+    for (size_t i = 0; i < KR_COUNT(wrong); i++) {
+        ck_assert_int_eq(kr_launcher_set(launcher, wrong[i].index, values[i], &err), KR_INVALID_ARGUMENT);
+        ck_assert_msg(strstr(err.message, wrong[i].message), "%s", err.message);
+        ck_assert_str_eq(err.op, "axpy.f32");
+    }
+    kr_launcher_destroy(&launcher);
+    kr_buffer_destroy(&bx);
+    kr_buffer_destroy(&by);
+    kr_buffer_destroy(&other);
+    kr_buffer_destroy(&small);
+}
+END_TEST
+
+/* ---- configurations ---- */
+
+static kr_status resolve(const char *name, const kr_launch_options *options, kr_resolution *r)
+{
+    uint64_t sizes[KR_MAX_OP_ARGS] = {1000, 1000};
+    return kr_registry_resolve(registry, name, device, sizes, options, r, &err);
+}
+
+START_TEST(configurations_follow_the_rules_and_the_overrides)
+{
+    kr_resolution r;
+    OK(resolve("blur", NULL, &r));
+    ck_assert_uint_eq(r.config.grid[0], 32);
+    ck_assert_uint_eq(r.config.grid[1], 125);
+    ck_assert_uint_eq(r.config.block[0], 32);
+    ck_assert_uint_eq(r.config.block[1], 8);
+    ck_assert(r.occupancy > 0 && r.occupancy <= 1);
+    ck_assert_int_ne(r.limiter, KR_LIMIT_NONE);
+    OK(kr_registry_resolve(registry, "axpy.f32", device, NULL, NULL, &r, &err));
+    ck_assert_str_eq(r.variant, "vec");
+    ck_assert_uint_ge((uint64_t)r.config.grid[0] * r.config.block[0] * 2, 1);
+
+    kr_launch_options o = {.struct_size = sizeof o, .variant = "plain", .block = {128}};
+    OK(resolve("axpy.f32", &o, &r));
+    ck_assert_str_eq(r.variant, "plain");
+    ck_assert_uint_eq(r.config.block[0], 128);
+    ck_assert_uint_eq(r.config.grid[0], 8);
+    o.grid[0] = 3;
+    OK(resolve("axpy.f32", &o, &r));
+    ck_assert_uint_eq(r.config.grid[0], 3);
+    o.grid[0] = 9;
+    ck_assert_int_eq(resolve("axpy.f32", &o, &r), KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "9 blocks in x are asked for; the work has 1 to 8"), "%s", err.message);
+    o = (kr_launch_options){.struct_size = sizeof o, .block = {2048}};
+    ck_assert_int_eq(resolve("axpy.f32", &o, &r), KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "a block of 2048 threads is asked for"), "%s", err.message);
+    o = (kr_launch_options){.struct_size = sizeof o, .block = {32, 2}};
+    ck_assert_int_eq(resolve("axpy.f32", &o, &r), KR_INVALID_ARGUMENT);
+    o = (kr_launch_options){.struct_size = sizeof o, .block = {64}};
+    ck_assert_int_eq(resolve("blur", &o, &r), KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "written for 32x8x1"), "%s", err.message);
+    o = (kr_launch_options){.struct_size = sizeof o, .variant = "fast"};
+    ck_assert_int_eq(resolve("axpy.f32", &o, &r), KR_NOT_FOUND);
+}
+END_TEST
+
+/* ---- what cannot be loaded ---- */
+
+#define SOURCE(name, variants, kernels)                                                                   \
+    "//! op " name                                                                                        \
+    "\n//! brief b\n//! source s\n//! compare exact\n//! arg n u32 size\n//! arg y u32[n] out\n" variants \
+    "//! launch elementwise n\n" kernels
+#define KERNEL(name, params) "\nextern \"C\" __global__ void " name "(" params ") {}\n"
+
+static bool has_nvrtc(void)
+{
+    return kr__registry_nvrtc(registry) != NULL;
+}
+
+static kr_status add(const char *text)
+{
+    return kr_registry_add_source(registry, "t.cu", text, strlen(text), &err);
+}
+
+START_TEST(a_signature_that_differs_is_refused_at_load)
+{
+    kr_resolution r;
+    if (!has_nvrtc())
+        return;
+    OK(add(SOURCE("short_", "//! variant v\n", KERNEL("v", "unsigned n"))));
+    OK(add(SOURCE("wide", "//! variant v\n", KERNEL("v", "unsigned long long n, unsigned *y"))));
+    ck_assert_int_eq(kr_registry_resolve(registry, "short_", device, NULL, NULL, &r, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "2 arguments in the descriptor, 1 parameters in the compiled kernel"),
+                  "%s", err.message);
+    ck_assert_int_eq(kr_registry_resolve(registry, "wide", device, NULL, NULL, &r, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_assert_msg(
+        strstr(err.message, "op wide variant v: argument 1 'n' is u32 (4 bytes) in the descriptor, 8 bytes"),
+        "%s", err.message);
+}
+END_TEST
+
+START_TEST(a_missing_kernel_is_named)
+{
+    kr_resolution r;
+    if (!has_nvrtc())
+        return;
+    OK(add(SOURCE("m", "//! variant v\n", KERNEL("w", "unsigned n, unsigned *y"))));
+    ck_assert_int_eq(kr_registry_resolve(registry, "m", device, NULL, NULL, &r, &err), KR_NOT_FOUND);
+    ck_assert_msg(strstr(err.message, "no kernel \"v\""), "%s", err.message);
+}
+END_TEST
+
+START_TEST(requirements_that_do_not_hold_are_listed)
+{
+    kr_resolution r;
+    OK(add(SOURCE("far", "//! variant a cc>=99.0\n//! variant b shared>=1000000000\n", "")));
+    ck_assert_int_eq(kr_registry_resolve(registry, "far", device, NULL, NULL, &r, &err),
+                     KR_NOT_ON_THIS_DEVICE);
+    ck_assert_msg(strstr(err.message, "needs cc>=99.0"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "needs 1000000000 bytes of shared memory"), "%s", err.message);
+}
+END_TEST
+
+START_TEST(without_nvrtc_and_image_it_is_said)
+{
+    kr_registry *other = NULL;
+    kr_resolution r;
+    const char *text = SOURCE("plain", "//! variant v\n", KERNEL("v", "unsigned n, unsigned *y"));
+    const kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = true};
+    OK(kr_registry_create(runtime, &options, &other, &err));
+    OK(kr_registry_add_source(other, "t.cu", text, strlen(text), &err));
+    ck_assert_int_eq(kr_registry_resolve(other, "plain", device, NULL, NULL, &r, &err),
+                     KR_NOT_ON_THIS_DEVICE);
+    ck_assert_msg(strstr(err.message, "there is no NVRTC"), "%s", err.message);
+    ck_assert(err.advice[0]);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+/* ---- falling back ---- */
+
+/* The driver's own function, and what its first calls answer instead. */
+static __typeof__(((kr__driver *)NULL)->cuModuleLoadDataEx) load_for_true;
+static CUresult refusal;
+static int n_refusals, n_loads;
+
+static CUresult load_or_refuse(CUmodule *module, const void *image, unsigned n, CUjit_option *options,
+                               void **values)
+{
+    n_loads++;
+    return n_refusals && n_refusals-- ? refusal : load_for_true(module, image, n, options, values);
+}
+
+static void refuse(int n, CUresult result)
+{
+    if (device->driver->cuModuleLoadDataEx != load_or_refuse)
+        load_for_true = device->driver->cuModuleLoadDataEx;
+    device->driver->cuModuleLoadDataEx = load_or_refuse;
+    n_refusals = n;
+    n_loads = 0;
+    refusal = result;
+}
+
+static bool has_two_candidates(void)
+{
+    const kr_op *op;
+    OK(kr_registry_find(registry, "axpy.f32", &op, NULL, &err));
+    return has_nvrtc() && kr_registry_shipped(registry, op, 0, NULL, 0);
+}
+
+static const CUresult next_please[] = {200, 209, 218, 221, 222, 223};
+
+START_TEST(an_image_that_the_driver_refuses_leads_to_the_next)
+{
+    kr_resolution r;
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+    if (!has_two_candidates())
+        return;
+    refuse(1, next_please[_i]);
+    OK(resolve("axpy.f32", &plain, &r));
+    ck_assert_int_eq(n_loads, 2);
+    ck_assert_str_eq(r.image_origin, "shipped");
+    OK(resolve("axpy.f32", &plain, &r));
+    ck_assert_int_eq(n_loads, 2);
+    /* All of them: both reasons are told, and the driver is not asked again. */
+    refuse(2, next_please[_i]);
+    ck_assert_int_eq(resolve("axpy.f64", &plain, &r), KR_NOT_ON_THIS_DEVICE);
+    ck_assert_msg(strstr(err.message, "plain nvrtc sm_") && strstr(err.message, "plain ptx compute_"), "%s",
+                  err.message);
+    ck_assert_int_eq(resolve("axpy.f64", &plain, &r), KR_NOT_ON_THIS_DEVICE);
+    ck_assert_int_eq(n_loads, 2);
+}
+END_TEST
+
+START_TEST(a_failure_of_another_kind_is_told_at_once_and_may_pass)
+{
+    kr_resolution r;
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+    refuse(1, CUDA_ERROR_OUT_OF_MEMORY);
+    ck_assert_int_eq(resolve("axpy.f32", &plain, &r), KR_OUT_OF_DEVICE_MEMORY);
+    ck_assert_int_eq(n_loads, 1);
+    OK(resolve("axpy.f32", &plain, &r));
+    ck_assert_int_eq(n_loads, 2);
+}
+END_TEST
+
+START_TEST(shipped_images_do_without_nvrtc)
+{
+    kr_registry *other = NULL;
+    kr_resolution r;
+    const kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = true};
+    if (!has_two_candidates())
+        return;
+    OK(kr_registry_create(runtime, &options, &other, &err));
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err));
+    ck_assert_str_eq(r.image_origin, "shipped");
+    ck_assert_int_eq(r.image_kind, KR_IMAGE_PTX);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+/* ---- preparing ---- */
+
+typedef struct tally {
+    size_t progress, total, failed;
+} tally;
+
+static void on_progress(void *user, size_t done, size_t total, const char *full_name)
+{
+    tally *t = user;
+    t->progress++;
+    t->total = total;
+    ck_assert_uint_eq(done, t->progress);
+    ck_assert(full_name[0]);
+}
+
+static void on_failed(void *user, const kr_error *e)
+{
+    ((tally *)user)->failed++;
+    ck_assert_str_eq(e->op, "bad");
+}
+
+/* How many compiles of the first variant the registry keeps; failed: of those, how many failed. */
+static size_t n_compiles(const char *full_name, bool failed)
+{
+    kr__entry *entry;
+    size_t type_index, n = 0;
+    OK(kr__registry_find(registry, full_name, &entry, &type_index, &err));
+    for (const kr__built *b = entry->built[type_index * entry->def->op.n_variants]; b; b = b->next)
+        n += !failed || b->failure;
+    return n;
+}
+
+START_TEST(one_failure_leaves_the_others_alone)
+{
+    tally t = {0};
+    const kr_prepare_options options = {.struct_size = sizeof options,
+                                        .progress = on_progress,
+                                        .progress_user = &t,
+                                        .failed = on_failed,
+                                        .failed_user = &t};
+    OK(kr_registry_prepare(registry, "axpy.*", &options, &err));
+    ck_assert_uint_eq(t.progress, 2 * kr_runtime_n_devices(runtime));
+    ck_assert_int_eq(kr_registry_prepare(registry, "nothing*", NULL, &err), KR_NOT_FOUND);
+    if (!has_nvrtc())
+        return;
+    OK(add(SOURCE("bad", "//! variant v\n",
+                  "\nextern \"C\" __global__ void v(unsigned n, unsigned *y) { oops; }\n")));
+    t = (tally){0};
+    ck_assert_int_eq(kr_registry_prepare(registry, "*", &options, &err), KR_COMPILE_FAILED);
+    ck_assert_uint_eq(t.failed, kr_runtime_n_devices(runtime));
+    ck_assert_uint_eq(t.progress, t.total);
+    ck_assert_msg(strstr(err.log, "oops"), "%s", err.log);
+    ck_assert_msg(strstr(err.chain, "failed, this one first"), "%s", err.chain);
+    kr_resolution r;
+    OK(resolve("axpy.f64", NULL, &r));
+    ck_assert_int_eq(resolve("bad", NULL, &r), KR_COMPILE_FAILED);
+    ck_assert_uint_eq(n_compiles("bad", true), n_compiles("bad", false)); /* kept, not compiled again */
+}
+END_TEST
+
+static void *resolve_in_thread(void *user)
+{
+    kr_resolution r;
+    kr_error own;
+    (void)user;
+    return kr_registry_resolve(registry, "axpy.f32", device, NULL, NULL, &r, &own) ? NULL : r.kernel;
+}
+
+START_TEST(many_threads_make_it_once)
+{
+    pthread_t threads[8];
+    void *kernels[KR_COUNT(threads)];
+    for (size_t i = 0; i < KR_COUNT(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, resolve_in_thread, NULL), 0);
+    for (size_t i = 0; i < KR_COUNT(threads); i++)
+        pthread_join(threads[i], &kernels[i]);
+    ck_assert_ptr_nonnull(kernels[0]);
+    for (size_t i = 1; i < KR_COUNT(threads); i++)
+        ck_assert_ptr_eq(kernels[i], kernels[0]);
+    ck_assert_uint_le(n_compiles("axpy.f32", false), 1);
+}
+END_TEST
+
+/* ---- groups ---- */
+
+static const uint32_t group_lengths[] = {0, 1, 2, 3, 100, 1001};
+
+START_TEST(a_group_does_what_the_reference_does)
+{
+    kr_group *group = NULL;
+    OK(kr_group_create(runtime, NULL, &group, &err));
+    const size_t n_devices = kr_group_n_devices(group);
+    kr_group_part *parts = calloc(n_devices, sizeof *parts);
+    uint64_t n = group_lengths[_i], sum = 0;
+    float a = 3;
+    make_axpy(n, a);
+    OK(kr_group_run(group, registry, "axpy.f32", (void *const[]){&n, &a, x, y}, 4, parts, &err));
+    ck_assert_int_eq(memcmp(y, want, n * 4), 0);
+    for (size_t i = 0; i < n_devices; i++) {
+        ck_assert_uint_eq(parts[i].first, sum);
+        sum += parts[i].count;
+    }
+    ck_assert_uint_eq(sum, n);
+
+    static uint32_t in[1001];
+    uint32_t m = group_lengths[_i], expected, out = 77;
+    for (size_t i = 0; i < m; i++)
+        in[i] = (uint32_t)i * 2654435761u;
+    reference_of("work_sum")((void *const[]){&m, in, &expected, NULL, NULL});
+    OK(kr_group_run(group, registry, "work_sum", (void *const[]){&m, in, &out}, 3, NULL, &err));
+    ck_assert_uint_eq(out, expected);
+
+    /* What is added to counts once, whichever devices take part. */
+    static uint8_t samples[1001];
+    uint32_t bins[4] = {10, 20, 30, 40}, bins_wanted[4] = {10, 20, 30, 40};
+    for (size_t i = 0; i < m; i++)
+        samples[i] = (uint8_t)(i * i % 4);
+    reference_of("tally")((void *const[]){&m, samples, bins_wanted});
+    OK(kr_group_run(group, registry, "tally", (void *const[]){&m, samples, bins}, 3, NULL, &err));
+    ck_assert_int_eq(memcmp(bins, bins_wanted, sizeof bins), 0);
+    free(parts);
+    kr_group_destroy(&group);
+}
+END_TEST
+
+START_TEST(a_group_looks_over_its_edges)
+{
+    enum { COLS = 37, MOST_ROWS = 50 };
+    static int32_t in[MOST_ROWS * COLS], out[MOST_ROWS * COLS], expected[MOST_ROWS * COLS];
+    kr_group *group = NULL;
+    OK(kr_group_create(runtime, NULL, &group, &err));
+    for (size_t i = 0; i < KR_COUNT(in); i++)
+        in[i] = (int32_t)(i * 2654435761u >> 8 & 0xffff);
+    for (uint32_t rows = 1, cols = COLS; rows <= MOST_ROWS; rows += 7) {
+        memset(out, 0xff, sizeof out);
+        memset(expected, 0xff, sizeof expected);
+        reference_of("blur")((void *const[]){&rows, &cols, in, expected});
+        OK(kr_group_run(group, registry, "blur", (void *const[]){&rows, &cols, in, out}, 4, NULL, &err));
+        ck_assert_int_eq(memcmp(out, expected, sizeof out), 0);
+    }
+    uint32_t rows = 0, cols = COLS;
+    ck_assert_int_eq(
+        kr_group_run(group, registry, "blur", (void *const[]){&rows, &cols, in, out}, 4, NULL, &err),
+        KR_INVALID_ARGUMENT);
+    ck_assert_int_eq(kr_group_run(group, registry, "blur", (void *const[]){&rows, &cols, in}, 3, NULL, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_assert_int_eq(
+        kr_group_run(group, registry, "blur", (void *const[]){&cols, &cols, NULL, out}, 4, NULL, &err),
+        KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "argument 3 'x' is NULL"), "%s", err.message);
+    kr_group_destroy(&group);
+}
+END_TEST
+
+/* ---- a driver function that fails ---- */
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wshadow"
+#define KR_DRIVER_ROW(need, name, params) \
+    static CUresult fail_##name params    \
+    {                                     \
+        return CUDA_ERROR_OUT_OF_MEMORY;  \
+    }
+#include "runtime/driver/driver.def"
+#undef KR_DRIVER_ROW
+#pragma GCC diagnostic pop
+
+typedef void (*any_function)(void);
+
+static const struct {
+    const char *name;
+    size_t offset; /* in kr__driver */
+    any_function stub;
+} functions[] = {
+#define KR_DRIVER_ROW(need, name, params) {#name, offsetof(kr__driver, name), (any_function)fail_##name},
+#include "runtime/driver/driver.def"
+#undef KR_DRIVER_ROW
+};
+
+static bool gives_back(const char *name)
+{
+    return strstr(name, "Free") || strstr(name, "Unload") || strstr(name, "Destroy") || strstr(name, "Pop") ||
+           strstr(name, "Release");
+}
+
+/* Everything once: loading, launching with work memory, a launcher, a group. */
+static kr_status do_everything(void)
+{
+    enum { N = 300 };
+    static uint32_t in[N];
+    uint32_t n = N, out = 0;
+    kr_registry *own = NULL;
+    kr_group *group = NULL;
+    kr_buffer *bx = NULL, *by = NULL;
+    kr_launcher *launcher = NULL;
+    /* Without compiling where that can be: this is done often. */
+    const kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = has_two_candidates()};
+    kr_status status = kr_registry_create(runtime, &options, &own, &err);
+    if (!status)
+        status = kr_registry_prepare(own, "work_sum", NULL, &err);
+    if (!status)
+        status = kr_buffer_create(device, sizeof in, NULL, &bx, &err);
+    if (!status)
+        status = kr_buffer_create(device, sizeof out, NULL, &by, &err);
+    if (!status)
+        status = kr_buffer_upload(bx, 0, in, sizeof in, &err);
+    if (!status)
+        status = kr_launch(own, stream, "work_sum", KR_ARGS(KR_U32(N), KR_BUF(bx), KR_BUF(by)), NULL, &err);
+    if (!status)
+        status = kr_launcher_create(own, stream, "work_sum", KR_ARGS(KR_U32(N), KR_BUF(bx), KR_BUF(by)), NULL,
+                                    &launcher, &err);
+    if (!status)
+        status = kr_launcher_run(launcher, &err);
+    if (!status)
+        status = kr_stream_synchronize(stream, &err);
+    if (!status)
+        status = kr_group_create(runtime, NULL, &group, &err);
+    if (!status)
+        status = kr_group_run(group, own, "work_sum", (void *const[]){&n, in, &out}, 3, NULL, &err);
+    kr_group_destroy(&group);
+    kr_launcher_destroy(&launcher);
+    kr_buffer_destroy(&bx);
+    kr_buffer_destroy(&by);
+    kr_registry_destroy(&own);
+    return status;
+}
+
+/* An error, or a way without that function; nothing is lost (teardown looks at the device, the sanitizers at
+ * the host), and when it works again so does everything. */
+START_TEST(any_driver_function_may_fail)
+{
+    if (gives_back(functions[_i].name))
+        return;
+    any_function *place = (any_function *)((char *)device->driver + functions[_i].offset);
+    const any_function true_one = *place;
+    if (!true_one)
+        return;
+    OK(do_everything());
+    *place = functions[_i].stub;
+    if (do_everything() && err.api == KR_API_CUDA)
+        ck_assert_msg(err.function[0] == 'c', "%s: %s", functions[_i].name, err.message);
+    *place = true_one;
+    OK(do_everything());
+}
+END_TEST
+
+/* In a process of its own: a driver does not survive the fork() before each test. */
+static bool driver_is_there(void)
+{
+    const pid_t child = fork();
+    if (!child) {
+        const kr_runtime_options options = runtime_options();
+        const bool failed = kr_runtime_create(&options, &runtime, &err) != KR_OK;
+        if (failed)
+            kr_error_print(&err, stderr);
+        _exit(failed);
+    }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
+int main(void)
+{
+    if (!driver_is_there())
+        return 77; /* skipped */
+    Suite *suite = suite_create("device");
+    TCase *c = tcase_create("device");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, an_op_does_what_its_reference_does, 0, (int)KR_COUNT(lengths));
+    tcase_add_test(c, buffers_off_the_alignment_get_another_variant);
+    tcase_add_loop_test(c, scratch_is_provided, 0, 2);
+    tcase_add_test(c, a_launcher_is_changed_between_runs);
+    tcase_add_test(c, configurations_follow_the_rules_and_the_overrides);
+    tcase_add_test(c, a_signature_that_differs_is_refused_at_load);
+    tcase_add_test(c, a_missing_kernel_is_named);
+    tcase_add_test(c, requirements_that_do_not_hold_are_listed);
+    tcase_add_test(c, without_nvrtc_and_image_it_is_said);
+    tcase_add_loop_test(c, an_image_that_the_driver_refuses_leads_to_the_next, 0, (int)KR_COUNT(next_please));
+    tcase_add_test(c, a_failure_of_another_kind_is_told_at_once_and_may_pass);
+    tcase_add_test(c, shipped_images_do_without_nvrtc);
+    tcase_add_test(c, one_failure_leaves_the_others_alone);
+    tcase_add_test(c, many_threads_make_it_once);
+    tcase_add_loop_test(c, a_group_does_what_the_reference_does, 0, (int)KR_COUNT(group_lengths));
+    tcase_add_test(c, a_group_looks_over_its_edges);
+    tcase_add_loop_test(c, any_driver_function_may_fail, 0, (int)KR_COUNT(functions));
+    tcase_set_timeout(c, 60);
+    suite_add_tcase(suite, c);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

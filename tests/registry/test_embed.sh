@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# test_embed.sh EMBED OPS: what the generator does with good files, bad files, and without NVRTC.
+set -eu
+embed=$1
+ops=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail()
+{
+    echo "FAILED: $1"
+    cat "$work/log"
+    exit 1
+}
+
+# refused WHAT MESSAGE ARG...: exits 1, says MESSAGE, writes nothing.
+refused()
+{
+    what=$1
+    message=$2
+    shift 2
+    rc=0
+    "$embed" "$@" >"$work/log" 2>&1 || rc=$?
+    [ "$rc" -eq 1 ] || fail "$what: exit $rc"
+    grep -q "$message" "$work/log" || fail "$what: no \"$message\""
+    [ ! -e "$work/out.c" ] || fail "$what: wrote its output"
+}
+
+sed 's/T\[n\]  inout/T[m]  inout/' "$ops/axpy.cu" >"$work/bad.cu"
+refused "a malformed descriptor" '^bad.cu:8: there is no size "m" before it$' "$work/out.c" "$work/bad.cu"
+cp "$ops/axpy.cu" "$work/again.cu"
+refused "a name twice" 'again.cu:1: the op name "axpy" is taken by axpy.cu' "$work/out.c" "$ops/axpy.cu" "$work/again.cu"
+refused "a file that is not there" 'none.cu' "$work/out.c" "$work/none.cu"
+refused "PTX without NVRTC" "$work/no_nvrtc" --ptx=required "--nvrtc=$work/no_nvrtc" "$work/out.c" "$ops/axpy.cu"
+
+"$embed" --ptx=auto "--nvrtc=$work/no_nvrtc" "$work/out.c" "$ops/axpy.cu" >"$work/log" 2>&1 || fail "auto without NVRTC"
+grep -q 'no PTX is shipped' "$work/log" || fail "auto without NVRTC says nothing"
+grep -q '"axpy.cu", axpy_text.*NULL, 0}' "$work/out.c" || fail "auto without NVRTC has images"
+grep -q "$ops" "$work/out.c" && fail "the output names the machine's folders"
+
+# Where there is NVRTC: a source that does not compile, and parameters that differ, end the build.
+if "$embed" --ptx=required "$work/out.c" "$ops/axpy.cu" >"$work/log" 2>&1; then
+    grep -q 'KR_IMAGE_PTX, {' "$work/out.c" || fail "no image"
+    rm "$work/out.c"
+    sed 's/y\[n - 1\] = a/oops = a/' "$ops/axpy.cu" >"$work/bad.cu"
+    refused "a source that does not compile" 'oops' --ptx=auto "$work/out.c" "$work/bad.cu"
+    sed 's/plain(uint64_t n/plain(uint32_t n/' "$ops/axpy.cu" >"$work/bad.cu"
+    refused "a parameter that differs" "argument 1 'n' is u64 (8 bytes) in the descriptor, 4 bytes" --ptx=auto \
+        "$work/out.c" "$work/bad.cu"
+fi
+
+rc=0
+"$embed" --fast "$work/out.c" >"$work/log" 2>&1 || rc=$?
+[ "$rc" -eq 2 ] || fail "an unknown option: exit $rc"

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Choosing, as a table: a machine and what is shipped, to what is taken and why. The expectations come from
+ * the CUDA programming guide's rules of compatibility and from reports of what went wrong elsewhere, not from
+ * the code. */
+
+#include <check.h>
+#include <string.h>
+
+#include "registry/select.h"
+
+#define OP(variants)                                                                                      \
+    "//! op t\n//! brief b\n//! source s\n//! compare exact\n//! types T = f32 f64\n//! arg n u64 size\n" \
+    "//! arg x T[n] in\n" variants "//! launch elementwise n\n"
+
+#define CUBIN(major, minor, suffix)                            \
+    {                                                          \
+        0, 0, KR_IMAGE_CUBIN, {major, minor, suffix}, 0, "", 0 \
+    }
+#define PTX(major, minor, suffix, isa)                         \
+    {                                                          \
+        0, 0, KR_IMAGE_PTX, {major, minor, suffix}, isa, "", 0 \
+    }
+
+static const char one[] = OP("//! variant v\n");
+/* Later lines are preferred where their requirements hold. */
+static const char levels[] =
+    OP("//! variant v70 cc>=7.0\n//! variant v90 cc>=9.0\n//! variant v100 cc>=10.0\n"
+       "//! variant v120 cc>=12.0\n");
+static const char old_only[] = OP("//! variant plain\n//! variant old cc<8.0\n");
+static const char big_shared[] = OP("//! variant plain\n//! variant big shared>=102400\n");
+static const char aligned[] = OP("//! variant vec4 align=16\n");
+
+static const int nvrtc13[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+static const int nvrtc11[] = {35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87};
+
+enum { NONE = 0, V13 = 13000, V11 = 11040 };
+
+static const struct row {
+    const char *what;
+    const char *op;
+    int major, minor;              /* the device */
+    int driver;                    /* 0: the newest */
+    int nvrtc;                     /* NONE, V13, V11 */
+    int optin;                     /* 0: published */
+    kr__embedded_image shipped[4]; /* all of variant 0 and type 0; ends at the first without a CC */
+    const char *variant, *image;   /* chosen; NULL: nothing can run */
+    const char *reason;            /* of the one chosen, or of any refused */
+} rows[] = {
+    {"exactly made",
+     one,
+     9,
+     0,
+     0,
+     V13,
+     0,
+     {CUBIN(8, 0, 0), CUBIN(9, 0, 0)},
+     "v",
+     "cubin sm_90",
+     "exactly this device"},
+    {"a before base",
+     one,
+     9,
+     0,
+     0,
+     V13,
+     0,
+     {CUBIN(9, 0, 0), CUBIN(9, 0, 'a')},
+     "v",
+     "cubin sm_90a",
+     "exactly"},
+    {"a is for its own CC alone",
+     one,
+     10,
+     3,
+     0,
+     NONE,
+     0,
+     {CUBIN(10, 0, 'a')},
+     NULL,
+     NULL,
+     "does not run on 10.3"},
+    {"base before family",
+     one,
+     10,
+     0,
+     0,
+     NONE,
+     0,
+     {CUBIN(10, 0, 'f'), CUBIN(10, 0, 0)},
+     "v",
+     "cubin sm_100",
+     "exactly"},
+    {"family member", one, 10, 3, 0, NONE, 0, {CUBIN(10, 0, 'f')}, "v", "cubin sm_100f", "family of 10.0f"},
+    {"family before compatible",
+     one,
+     10,
+     3,
+     0,
+     NONE,
+     0,
+     {CUBIN(10, 0, 0), CUBIN(10, 0, 'f')},
+     "v",
+     "cubin sm_100f",
+     ""},
+    {"another family", one, 12, 0, 0, NONE, 0, {CUBIN(10, 0, 'f')}, NULL, NULL, "does not run on 12.0"},
+    {"same major, lower minor", one, 8, 6, 0, NONE, 0, {CUBIN(8, 0, 0)}, "v", "cubin sm_80", "same major"},
+    {"the highest of them",
+     one,
+     8,
+     9,
+     0,
+     NONE,
+     0,
+     {CUBIN(8, 0, 0), CUBIN(8, 6, 0)},
+     "v",
+     "cubin sm_86",
+     "same major"},
+    {"compatible before NVRTC", one, 8, 6, 0, V13, 0, {CUBIN(8, 0, 0)}, "v", "cubin sm_80", ""},
+    {"higher minor",
+     one,
+     8,
+     0,
+     0,
+     NONE,
+     0,
+     {CUBIN(8, 6, 0)},
+     NULL,
+     NULL,
+     "machine code for 8.6 does not run on 8.0"},
+    {"other major",
+     one,
+     12,
+     0,
+     0,
+     NONE,
+     0,
+     {CUBIN(8, 0, 0), CUBIN(9, 0, 'a')},
+     NULL,
+     NULL,
+     "does not run on 12.0"},
+    {"desktop code on Tegra", one, 8, 7, 0, NONE, 0, {CUBIN(8, 6, 0)}, NULL, NULL, "does not run on 8.7"},
+    {"NVRTC before shipped PTX",
+     one,
+     9,
+     0,
+     0,
+     V13,
+     0,
+     {PTX(7, 5, 0, 90)},
+     "v",
+     "nvrtc sm_90",
+     "for exactly this device"},
+    {"PTX without NVRTC",
+     one,
+     9,
+     0,
+     0,
+     NONE,
+     0,
+     {PTX(7, 5, 0, 75), PTX(8, 0, 0, 75)},
+     "v",
+     "ptx compute_80",
+     "the driver compiles PTX 7.5 for 8.0"},
+    {"PTX for it alone first",
+     one,
+     9,
+     0,
+     0,
+     NONE,
+     0,
+     {PTX(9, 0, 0, 80), PTX(9, 0, 'a', 80)},
+     "v",
+     "ptx compute_90a",
+     ""},
+    {"PTX for another alone",
+     one,
+     10,
+     0,
+     0,
+     NONE,
+     0,
+     {PTX(9, 0, 'a', 80)},
+     NULL,
+     NULL,
+     "for that device alone, not for 10.0"},
+    {"PTX for its family", one, 12, 1, 0, NONE, 0, {PTX(12, 0, 'f', 88)}, "v", "ptx compute_120f", ""},
+    {"PTX above the device",
+     one,
+     8,
+     0,
+     0,
+     NONE,
+     0,
+     {PTX(9, 0, 0, 80)},
+     NULL,
+     NULL,
+     "PTX for 9.0 is above the device's 8.0"},
+    {"PTX newer than the driver",
+     one,
+     9,
+     0,
+     12040,
+     NONE,
+     0,
+     {PTX(9, 0, 0, 90)},
+     NULL,
+     NULL,
+     "PTX 9.0 is newer than the driver, which reads up to 8.4 (CUDA 12.4)"},
+    {"the older PTX instead",
+     one,
+     9,
+     0,
+     12040,
+     NONE,
+     0,
+     {PTX(9, 0, 0, 90), PTX(7, 5, 0, 84)},
+     "v",
+     "ptx compute_75",
+     ""},
+    {"cubin of a newer NVRTC on an older driver",
+     one,
+     9,
+     0,
+     12040,
+     V13,
+     0,
+     {PTX(9, 0, 0, 90)},
+     "v",
+     "nvrtc sm_90",
+     ""},
+    {"device newer than NVRTC", one, 13, 0, 0, V13, 0, {{0}}, "v", "nvrtc compute_121", "does not know 13.0"},
+    {"... its shipped PTX first", one, 13, 0, 0, V13, 0, {PTX(7, 5, 0, 75)}, "v", "ptx compute_75", ""},
+    {"... and an older driver",
+     one,
+     13,
+     0,
+     12080,
+     V13,
+     0,
+     {{0}},
+     NULL,
+     NULL,
+     "PTX 9.0 is newer than the driver"},
+    {"between two that NVRTC knows",
+     one,
+     8,
+     9,
+     0,
+     V11,
+     0,
+     {{0}},
+     "v",
+     "nvrtc compute_87",
+     "NVRTC 11.4 does not know 8.9"},
+    {"device older than NVRTC",
+     one,
+     7,
+     0,
+     0,
+     V13,
+     0,
+     {{0}},
+     NULL,
+     NULL,
+     "the device is 7.0; NVRTC 13.0 begins at 7.5"},
+    {"... with a shipped cubin", one, 7, 0, 0, V13, 0, {CUBIN(7, 0, 0)}, "v", "cubin sm_70", ""},
+    {"no NVRTC and nothing shipped", one, 9, 0, 0, NONE, 0, {{0}}, NULL, NULL, "there is no NVRTC"},
+    {"CCs are numbers: 8.6", levels, 8, 6, 0, V13, 0, {{0}}, "v70", "nvrtc sm_86", ""},
+    {"CCs are numbers: 10.0", levels, 10, 0, 0, V13, 0, {{0}}, "v100", "nvrtc sm_100", ""},
+    {"CCs are numbers: 12.0", levels, 12, 0, 0, V13, 0, {{0}}, "v120", "nvrtc sm_120", ""},
+    {"requirement unmet", levels, 7, 5, 0, NONE, 0, {{0}}, NULL, NULL, "needs cc>=12.0; the device is 7.5"},
+    {"too new for a variant", old_only, 8, 0, 0, V13, 0, {{0}}, "plain", "nvrtc sm_80", ""},
+    {"old enough for a variant", old_only, 7, 5, 0, V13, 0, {{0}}, "old", "nvrtc sm_75", ""},
+    {"published shared memory is enough", big_shared, 9, 0, 0, V13, 0, {{0}}, "big", "nvrtc sm_90", ""},
+    {"published shared memory is not", big_shared, 8, 6, 0, V13, 0, {{0}}, "plain", "nvrtc sm_86", ""},
+    {"the device's own word counts", big_shared, 9, 0, 0, V13, 49152, {{0}}, "plain", "nvrtc sm_90", ""},
+    {"alignment is said",
+     aligned,
+     9,
+     0,
+     0,
+     V13,
+     0,
+     {{0}},
+     "vec4",
+     "nvrtc sm_90",
+     "where every buffer is aligned to 16 bytes"},
+};
+
+static kr_machine machine_of(const struct row *row)
+{
+    kr_machine machine = {.cc = {row->major, row->minor, 0},
+                          .driver_version = row->driver,
+                          .nvrtc_version = row->nvrtc,
+                          .shared_bytes_per_block_optin = row->optin};
+    machine.nvrtc_archs = row->nvrtc == V13 ? nvrtc13 : nvrtc11;
+    machine.n_nvrtc_archs = row->nvrtc == V13 ? KR_COUNT(nvrtc13) : row->nvrtc == V11 ? KR_COUNT(nvrtc11) : 0;
+    return machine;
+}
+
+static kr__op_def *parsed(const char *text)
+{
+    kr_error err;
+    kr__op_def *def = NULL;
+    ck_assert_msg(!kr__op_parse("t.cu", text, strlen(text), &def, &err), "%s", err.message);
+    return def;
+}
+
+static const kr__candidate *chosen_of(const kr__selection *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->list[i].usable)
+            return &s->list[i];
+    return NULL;
+}
+
+static bool some_refusal_says(const kr__selection *s, const char *reason)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->list[i].usable && strstr(s->list[i].reason, reason))
+            return true;
+    return false;
+}
+
+START_TEST(the_best_is_taken)
+{
+    const struct row *row = &rows[_i];
+    kr__op_def *def = parsed(row->op);
+    const kr_machine machine = machine_of(row);
+    size_t n = 0;
+    while (n < KR_COUNT(row->shipped) && row->shipped[n].arch.major)
+        n++;
+    kr__selection s;
+    kr__select(def, 0, &machine, row->shipped, n, &s);
+    const kr__candidate *c = chosen_of(&s);
+    char image[64];
+    if (!row->variant) {
+        ck_assert_msg(!c, "%s: %s is taken", row->what, kr__candidate_image(c, image));
+        ck_assert_msg(some_refusal_says(&s, row->reason), "%s: no refusal says \"%s\"", row->what,
+                      row->reason);
+    } else {
+        ck_assert_msg(c != NULL, "%s: nothing is taken", row->what);
+        ck_assert_msg(!strcmp(def->op.variants[c->variant].name, row->variant), "%s: variant %s", row->what,
+                      def->op.variants[c->variant].name);
+        ck_assert_msg(!strcmp(kr__candidate_image(c, image), row->image), "%s: %s", row->what, image);
+        ck_assert_msg(strstr(c->reason, row->reason), "%s: %s", row->what, c->reason);
+    }
+    for (size_t i = 0; i < s.n; i++) {
+        ck_assert_msg(s.list[i].reason[0], "%s: a choice without a reason", row->what);
+        ck_assert_int_eq(s.list[i].usable, strcmp(s.list[i].how, "none") != 0);
+    }
+    kr__op_free(&def);
+}
+END_TEST
+
+/* What NVRTC makes for a device that it knows carries its PTX too, so that it runs where no machine code
+ * does. */
+START_TEST(nvrtc_makes_both_for_a_device_it_knows)
+{
+    kr__op_def *def = parsed(one);
+    const kr_machine machine = {.cc = {9, 0, 0}, .nvrtc_archs = nvrtc13, .n_nvrtc_archs = KR_COUNT(nvrtc13)};
+    kr__selection s;
+    kr__select(def, 0, &machine, NULL, 0, &s);
+    ck_assert_uint_eq(s.n, 1);
+    ck_assert_int_eq(s.list[0].kind, KR_IMAGE_FATBIN);
+    kr__op_free(&def);
+}
+END_TEST
+
+START_TEST(images_of_other_types_and_variants_do_not_count)
+{
+    kr__op_def *def = parsed(levels);
+    const kr_machine machine = {.cc = {9, 0, 0}};
+    const kr__embedded_image images[] = {{1, 0, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0},
+                                         {0, 3, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0},
+                                         {0, 0, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0}};
+    kr__selection s;
+    kr__select(def, 0, &machine, images, KR_COUNT(images), &s);
+    const kr__candidate *c = chosen_of(&s);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_ptr_eq(c->shipped, &images[2]);
+    kr__op_free(&def);
+}
+END_TEST
+
+START_TEST(more_images_than_there_is_room_for)
+{
+    kr__op_def *def = parsed(levels);
+    const kr_machine machine = {.cc = {9, 0, 0}};
+    kr__embedded_image images[200];
+    for (size_t i = 0; i < KR_COUNT(images); i++)
+        images[i] = (kr__embedded_image){0, i % 4, KR_IMAGE_PTX, {5 + (int)i % 5, 0, 0}, 60, "", 0};
+    kr__selection s;
+    kr__select(def, 0, &machine, images, KR_COUNT(images), &s);
+    ck_assert_uint_eq(s.n, KR_MAX_CANDIDATES);
+    kr__op_free(&def);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("select");
+    TCase *c = tcase_create("select");
+    tcase_add_loop_test(c, the_best_is_taken, 0, (int)KR_COUNT(rows));
+    tcase_add_test(c, nvrtc_makes_both_for_a_device_it_knows);
+    tcase_add_test(c, images_of_other_types_and_variants_do_not_count);
+    tcase_add_test(c, more_images_than_there_is_room_for);
+    suite_add_tcase(suite, c);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
