@@ -44,7 +44,7 @@ typedef struct kr_runtime_options {
 
 /* Opens the driver, initialises it, finds the devices. Contexts are created or retained when a device
  * is first used, so listing devices costs no device memory.
- * KR_NOT_ON_THIS_MACHINE: no driver (the places tried are in the message), only the toolkit's link
+ * KR_NOT_ON_THIS_MACHINE: no driver (the places tried are in err->log), only the toolkit's link
  * stub, a driver too old, no device. KR_INVALID_ARGUMENT: no such ordinal. */
 KR_API kr_status kr_runtime_create(const kr_runtime_options *options, kr_runtime **ret_runtime,
                                    kr_error *err);

@@ -36,7 +36,8 @@ KR_API kr_device *kr_stream_device(const kr_stream *stream);
 KR_API void *kr_stream_custream(const kr_stream *stream);
 
 /* Returns when everything given to the stream so far is done. A kernel fault shows here:
- * KR_PROCESS_LOST with the first cause. */
+ * KR_PROCESS_LOST with the first cause. A stream that is capturing is refused, here and in kr_stream_query, and
+ * its capture goes on. */
 KR_API kr_status kr_stream_synchronize(kr_stream *stream, kr_error *err);
 
 /* *ret_done: is everything done? Never waits. */

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//! op      future
+//! brief   y[i] = 0
+//! arg     n  u64     size
+//! arg     y  f32[n]  out
+//! variant wild cc>=99.0
+//! launch  elementwise n
+//! compare exact
+//! source  broken on purpose
+
+#ifdef KR_REFERENCE
+static void reference(uint64_t n, float *y)
+{
+    for (uint64_t i = 0; i < n; i++)
+        y[i] = 0;
+}
+#endif
+
+#ifdef KR_VARIANT_wild
+extern "C" __global__ void wild(uint64_t n, float *y)
+{
+    (void)y;
+    if (n > 0)
+        y[0] = 0;
+}
+#endif

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The command's contract: exit codes, promised JSON keys, one clear message for each thing that goes wrong.
+ * KREGISTRY_TEST_COMMAND names the command, KREGISTRY_TEST_OPS the folder of ops beside this file. Rows
+ * marked SOFTCUDA run on it, rows marked NVRTC compile; both are left out where the machine has none.
+ */
+
+#include <check.h>
+#include <jansson.h>
+#include <kregistry/compile.h>
+#include <kregistry/runtime.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SOFTCUDA = 1, NVRTC = 2 };
+
+#define NO_DRIVER "--driver /no/such/libcuda.so.1 "
+#define SOFT "--driver softcuda "
+
+typedef struct row {
+    const char *words; /* OPS stands for the folder, TMP for a folder to write to */
+    int code;
+    const char *says; /* a part of standard output, or of standard error where code is not 0 */
+    int needs;
+} row;
+
+static const row rows[] = {
+    /* help and usage */
+    {"--help", 0, "kregistry COMMAND", 0},
+    {"run --help", 0, "kregistry run OP", 0},
+    {"", 2, NULL, 0},
+    {"lst", 2, "did you mean \"list\"?", 0},
+    {"list --jsn", 2, "did you mean --json?", 0},
+    {"frob", 2, "there is list, devices, ", 0}, /* no suggestion where nothing is near */
+    {"list --bogus", 2, "--help lists the options", 0},
+    {"list --color nevver", 2, "did you mean \"never\"?", 0},
+    {"list --color maybe", 2, "--color", 0},
+    {"run", 2, "needs OP", 0},
+    {"run a b", 2, "one word too many", 0},
+    {"run saxpy --n", 2, "needs a value", 0},
+    {"version", 0, "kregistry 0.1.0", 0},
+    {NO_DRIVER "version", 0, "driver none", 0},
+    {"completion bash", 0, "complete -F _kregistry kregistry", 0},
+    {"completion tcsh", 2, "unknown shell", 0},
+    /* without a driver */
+    {NO_DRIVER "list saxpy", 0, "y[i] = a * x[i] + y[i]", 0},
+    {"list saxpi", 2, "did you mean \"saxpy\"?", 0},
+    {"list 'zz*'", 2, "no op matches", 0},
+    {"list --ops OPS/../bad", 2, "bad.cu:4:", 0},
+    {"list --ops OPS/none", 2, "OPS/none", 0},
+    {NO_DRIVER "devices", 0, "0 devices:", 0},
+    {NO_DRIVER "doctor", 1, "FAILED   driver", 0},
+    {NO_DRIVER "run saxpy", 3, "/no/such/libcuda.so.1", 0},
+    {NO_DRIVER "verify", 3, "/no/such/libcuda.so.1", 0},
+    {NO_DRIVER "list --resolve", 3, "/no/such/libcuda.so.1", 0},
+    {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 75,80,90", 0, "chosen", 0},
+    {"explain saxpy.f32 --cc 4.0 --nvrtc-archs none", 1, NULL, 0},
+    {"explain saxpy.f32 --cc 9.x", 2, "9.x", 0},
+    {"explain saxpi.f32 --cc 9.0", 2, "saxpy.f32", 0},
+    {"explain saxpy --type f23 --cc 9.0", 2, "there is f32, f64", 0},
+    {"explain saxpy --variant vec5 --cc 9.0", 2, "did you mean \"vec4\"?", 0},
+    {"check --cc 7.5,9.0,12.0 --nvrtc-archs 75,80,90,120", 0, "0 missing", 0},
+    {"check saxpy --cc 9.0 --no-nvrtc --driver-version 11.0", 1, NULL, 0},
+    {"check saxpy", 2, "--cc", 0},
+    {"check saxpi --cc 9.0", 2, "did you mean \"saxpy\"?", 0},
+    {"check --cc 9.0,x", 2, "x", 0},
+    {"check --cc 9.0a", 2, "9.0a: a belongs to an image's target", 0},
+    {"explain saxpy.f32 --cc 90a", 2, "90a: a belongs", 0},
+    {"explain saxpy.f32 --cc 9.0,10.0", 2, "explain takes one", 0},
+    {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 7", 2, "\"7\" is not a compute capability", 0},
+    /* compile */
+    {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc none", 3, "NVRTC", 0},
+    {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc /no/such/file", 2, "/no/such/file", 0},
+    {"compile OPS/faults.cu", 2, "-o FILE", 0},
+    {"compile OPS/none.cu -o TMP/x.ptx", 2, "none.cu", NVRTC},
+    {"compile OPS/faults.cu -o TMP/x.ptz", 2, "ptx", NVRTC},
+    {"compile OPS/faults.cu -o TMP/x.ptx --arch sm_1x", 2, "sm_1x", NVRTC},
+    {"compile OPS/faults.cu -o TMP/x.ptx --arch sm_75 -D KR_VARIANT_wild -D uint64_t=size_t", 0, "wild",
+     NVRTC},
+    {"compile OPS/no_compile.cu -o TMP/x.ptx -D KR_VARIANT_wild -D uint64_t=size_t", 2, "nowhere", NVRTC},
+    {"compile OPS/faults.cu -o TMP/none/x.ptx --arch sm_75", 2, "cannot write", NVRTC},
+    /* an NVRTC that is asked for must do, wherever one is used */
+    {"check saxpy --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
+    {"explain saxpy.f32 --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
+    {"version --nvrtc /no/such/file", 2, "/no/such/file", 0},
+    {"version --nvrtc none", 0, "NVRTC none", 0},
+    {SOFT "run saxpy --n 10 --nvrtc /no/such/file", 2, "/no/such/file", SOFTCUDA},
+    {SOFT "verify saxpy --nvrtc OPS", 2, "no libnvrtc.so there or below", SOFTCUDA},
+    {SOFT "doctor --nvrtc /no/such/file", 1, "/no/such/file", SOFTCUDA},
+    /* run and verify */
+    {SOFT "run saxpy.f32 --n 1000", 0, "verified", SOFTCUDA},
+    {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/t.json", 0, "verified", SOFTCUDA},
+    {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/none/t.json", 2, "cannot write", SOFTCUDA},
+    {SOFT "run saxpi.f32", 2, "saxpy.f32", SOFTCUDA},
+    {SOFT "run saxpi", 2, "did you mean \"saxpy\"?", SOFTCUDA},
+    {SOFT "verify saxpi", 2, "did you mean \"saxpy\"?", SOFTCUDA},
+    {SOFT "run saxpy --type f16", 2, "no type \"f16\"", SOFTCUDA},
+    {SOFT "run saxpy --variant vec5", 2, "did you mean \"vec4\"?", SOFTCUDA},
+    {SOFT "run saxpy --n ten", 2, "not a number", SOFTCUDA},
+    {SOFT "run saxpy --shape 10x10", 2, "--shape 10x10", SOFTCUDA},
+    {SOFT "run saxpy --n 10 --block 2048", 2, "--block 2048", SOFTCUDA},
+    {SOFT "run rgb_to_gray --shape 10x10x5x10", 2, "must be at least 3*width = 30", SOFTCUDA},
+    {SOFT "run transpose --split", 2, "cannot be split", SOFTCUDA},
+    {SOFT "run saxpy --device 7", 2, "no device \"7\"", SOFTCUDA},
+    {SOFT "run saxpy --device -1", 2, "no device \"-1\"", SOFTCUDA},
+    {SOFT "run saxpy --device 0x", 2, "no device \"0x\"", SOFTCUDA},
+    {SOFT "run saxpy --device ''", 2, "no device \"\"", SOFTCUDA},
+    {SOFT "run saxpy --device 0,0", 2, "device 0 is named twice", SOFTCUDA},
+    {SOFT "run future --ops OPS/future.cu --n 10", 2, "99.0", SOFTCUDA},
+    {SOFT "run future --ops OPS/future.cu --n 10 --variant wild", 2, "99.0", SOFTCUDA},
+    {SOFT "run no_compile --ops OPS/no_compile.cu --n 10", 2, "nowhere", SOFTCUDA | NVRTC},
+    {SOFT "run no_bounds --ops OPS/../../checkkern/broken/no_bounds.cu --n 10", 1,
+     "wrong: red zone of y at 10", SOFTCUDA | NVRTC},
+    {SOFT "run faults --ops OPS/faults.cu --n 10", 1, "CUDA", SOFTCUDA | NVRTC},
+    {SOFT "verify fill.f32 --shape 100 --class ordinary", 0, "0 failed", SOFTCUDA},
+    {SOFT "verify fill.f32 --class ordinari", 2, "did you mean \"ordinary\"?", SOFTCUDA},
+    {SOFT "verify fill.f32 --limit 0", 2, "--limit 0", SOFTCUDA},
+    {SOFT "verify fill.f33", 2, "fill", SOFTCUDA},
+    {SOFT "verify future --ops OPS/future.cu", 2, "nothing was checked", SOFTCUDA},
+    {SOFT "verify fill.f32 --variant vec5", 2, "did you mean \"vec4\"?", SOFTCUDA},
+    {SOFT "verify fill --variant vec5", 2, "did you mean \"vec4\"?", SOFTCUDA},
+    {SOFT "list fill --resolve", 0, "occupancy", SOFTCUDA},
+    {SOFT "doctor", 0, "is right", SOFTCUDA | NVRTC},
+    {SOFT "devices", 0, "softcuda driver", SOFTCUDA},
+};
+
+/* ---- running the command ---- */
+
+typedef struct answer {
+    int code;
+    char out[1 << 18];
+    char err[1 << 16];
+} answer;
+
+static char temporary[] = "/tmp/kregistry-test-cli-XXXXXX";
+static int available;
+
+static void expand(const char *words, char *to, size_t bytes)
+{
+    size_t n = 0;
+    for (const char *at = words; *at && n + 1 < bytes;) {
+        const char *with = strncmp(at, "OPS", 3) == 0   ? getenv("KREGISTRY_TEST_OPS")
+                           : strncmp(at, "TMP", 3) == 0 ? temporary
+                                                        : NULL;
+        if (with)
+            n += (size_t)snprintf(to + n, bytes - n, "%s", with);
+        else
+            to[n++] = *at;
+        at += with ? 3 : 1;
+    }
+    to[n] = '\0';
+}
+
+static void read_whole(const char *path, char *to, size_t bytes)
+{
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    to[fread(to, 1, bytes - 1, file)] = '\0';
+    fclose(file);
+}
+
+static const answer *run(const char *words)
+{
+    static answer a;
+    char line[4096], all[8192], out[64], err[64];
+    expand(words, line, sizeof line);
+    snprintf(out, sizeof out, "%s/out", temporary);
+    snprintf(err, sizeof err, "%s/err", temporary);
+    snprintf(all, sizeof all, "'%s' %s >%s 2>%s </dev/null", getenv("KREGISTRY_TEST_COMMAND"), line, out,
+             err);
+    int result = system(all);
+    a.code = WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+    read_whole(out, a.out, sizeof a.out);
+    read_whole(err, a.err, sizeof a.err);
+    return &a;
+}
+
+START_TEST(text)
+{
+    const row *r = &rows[_i];
+    if (r->needs & ~available)
+        return;
+    char says[256] = "";
+    const answer *a = run(r->words);
+    expand(r->says ? r->says : "", says, sizeof says);
+    ck_assert_msg(a->code == r->code, "kregistry %s: exit code %d, not %d\n%s%s", r->words, a->code, r->code,
+                  a->out, a->err);
+    ck_assert_msg(strstr(r->code > 1 || (r->code == 1 && *a->err) ? a->err : a->out, says),
+                  "kregistry %s: no \"%s\" in\n%s%s", r->words, says, a->out, a->err);
+}
+END_TEST
+
+/* The same rows with --json: one document, an error in the promised shape, the same exit code. */
+START_TEST(json)
+{
+    const row *r = &rows[_i];
+    char words[2048];
+    if (r->needs & ~available || strstr(r->words, "help") || strstr(r->words, "completion bash") ||
+        !*r->words)
+        return;
+    snprintf(words, sizeof words, "--json %s", r->words);
+    const answer *a = run(words);
+    json_error_t at;
+    json_t *document = json_loads(a->out, 0, &at);
+    ck_assert_msg(document != NULL, "kregistry %s: %s\n%s", words, at.text, a->out);
+    ck_assert_msg(a->code == r->code, "kregistry %s: exit code %d, not %d\n%s", words, a->code, r->code,
+                  a->out);
+    json_t *error = json_object_get(document, "error");
+    bool answered = json_object_get(document, "considered") || json_object_get(document, "runs") ||
+                    json_object_get(document, "missing") || json_object_get(document, "checks");
+    ck_assert_int_eq(error != NULL, r->code > 1 || (r->code == 1 && !answered));
+    static const char *const keys[] = {"status", "code", "api", "message", "advice", "op", "device"};
+    for (size_t i = 0; error && i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(json_object_get(error, keys[i]) != NULL, "kregistry %s: no error.%s", words, keys[i]);
+    json_decref(document);
+}
+END_TEST
+
+/* ---- promised keys ---- */
+
+static const struct {
+    const char *words;
+    const char *keys; /* with blanks between; "a/b": b in a, where an array stands for its first element */
+    int needs;
+} promises[] = {
+    {"list saxpy",
+     "ops/name ops/brief ops/types ops/args/name ops/args/type ops/args/shape ops/args/role "
+     "ops/variants/name "
+     "ops/variants/requires ops/variants/images ops/source",
+     0},
+    {SOFT "list saxpy --resolve",
+     "ops/devices/device ops/devices/variant ops/devices/image/kind ops/devices/image/arch "
+     "ops/devices/image/origin "
+     "ops/devices/registers ops/devices/shared_bytes ops/devices/block ops/devices/grid "
+     "ops/devices/occupancy "
+     "ops/devices/limiter",
+     SOFTCUDA},
+    {NO_DRIVER "devices", "driver devices reason", 0},
+    {SOFT "devices",
+     "driver/path driver/version driver/kind devices/ordinal devices/name devices/cc devices/uuid "
+     "devices/pci "
+     "devices/multiprocessors devices/memory_bytes reason",
+     SOFTCUDA},
+    {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 90",
+     "op device chosen/variant chosen/image considered/variant considered/image considered/verdict "
+     "considered/reason",
+     0},
+    {"check saxpy --cc 7.5,9.0 --nvrtc-archs 75,90",
+     "ccs ops/name ops/cells/cc ops/cells/how ops/cells/reason missing", 0},
+    {SOFT "run saxpy --n 1000",
+     "op type runs/device runs/variant runs/image runs/block runs/grid runs/n runs/ms/median runs/ms/p90 "
+     "runs/ms/p99 "
+     "runs/gbps runs/verified runs/max_error",
+     SOFTCUDA},
+    {SOFT "run saxpy --n 1000 --split", "op type runs split/parts/device split/parts/first split/parts/count",
+     SOFTCUDA},
+    {SOFT "verify fill.f32 --shape 100 --class ordinary", "checks failed failures", SOFTCUDA},
+    {SOFT "verify faults --ops OPS/faults.cu --shape 100 --class ordinary",
+     "checks failed failures/op failures/type failures/variant failures/device failures/shape failures/class "
+     "failures/seed failures/index failures/expected failures/got failures/repeat",
+     SOFTCUDA | NVRTC},
+    {"compile OPS/faults.cu -o TMP/x.cubin --arch sm_80 -D KR_VARIANT_wild -D uint64_t=size_t",
+     "kind arch bytes entries cached log", NVRTC},
+    {NO_DRIVER "doctor", "checks/name checks/ok checks/detail checks/advice", 0},
+    {"version", "kregistry nvrtc driver", 0},
+};
+
+static json_t *find(json_t *in, const char *path, size_t length)
+{
+    while (in && length > 0) {
+        char key[64];
+        size_t n = strcspn(path, "/ ");
+        n = n < length ? n : length;
+        snprintf(key, sizeof key, "%.*s", (int)n, path);
+        if (json_is_array(in))
+            in = json_array_get(in, 0);
+        in = json_object_get(in, key);
+        n += n < length;
+        path += n;
+        length -= n;
+    }
+    return in;
+}
+
+START_TEST(keys)
+{
+    char words[2048];
+    if (promises[_i].needs & ~available)
+        return;
+    snprintf(words, sizeof words, "%s --json", promises[_i].words);
+    const answer *a = run(words);
+    json_t *document = json_loads(a->out, 0, NULL);
+    ck_assert_msg(document != NULL, "kregistry %s: no JSON\n%s%s", words, a->out, a->err);
+    for (const char *key = promises[_i].keys; *key;) {
+        size_t length = strcspn(key, " ");
+        ck_assert_msg(find(document, key, length) != NULL, "kregistry %s: no %.*s in\n%s", words, (int)length,
+                      key, a->out);
+        key += length + (key[length] == ' ');
+    }
+    json_decref(document);
+}
+END_TEST
+
+/* ---- single stories ---- */
+
+/* A fault ends the checks of its own op alone, and is reported with its cause. */
+START_TEST(a_fault_ends_one_op)
+{
+    if ((SOFTCUDA | NVRTC) & ~available)
+        return;
+    const answer *a = run(SOFT "verify 'f[ai]*' --ops OPS/faults.cu --shape 100 --class ordinary --json");
+    json_t *document = json_loads(a->out, 0, NULL);
+    ck_assert_int_eq(a->code, 1);
+    ck_assert_int_eq(json_array_size(json_object_get(document, "failures")), 1);
+    ck_assert_int_gt(json_integer_value(json_object_get(document, "checks")),
+                     4); /* of fill, after the fault */
+    json_t *failure = json_array_get(json_object_get(document, "failures"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(failure, "what")), "fault");
+    ck_assert_str_eq(json_string_value(json_object_get(failure, "op")), "faults");
+    json_decref(document);
+}
+END_TEST
+
+/* The repeat line makes the failing check again. */
+START_TEST(repeat_repeats)
+{
+    if ((SOFTCUDA | NVRTC) & ~available)
+        return;
+    const answer *a = run(SOFT "verify faults --ops OPS/faults.cu --quick --json");
+    json_t *document = json_loads(a->out, 0, NULL);
+    json_t *failure = json_array_get(json_object_get(document, "failures"), 0);
+    const char *line = json_string_value(json_object_get(failure, "repeat"));
+    ck_assert_ptr_nonnull(line);
+    ck_assert(strncmp(line, "kregistry ", 10) == 0);
+    ck_assert_int_eq(run(line + 10)->code, 1);
+    json_decref(document);
+}
+END_TEST
+
+/* A softcuda that is named is the one to complain about. */
+START_TEST(softcuda_by_the_variable)
+{
+    if (getenv("KREGISTRY_DRIVER") || !strstr(run("devices --driver nvidia")->out, "0 devices: "))
+        return;
+    setenv("KREGISTRY_SOFTCUDA", "/no/such/libcuda.so.1", 1);
+    const answer *a = run("run fill --n 10");
+    ck_assert_int_eq(a->code, 3);
+    ck_assert_msg(strstr(a->err, "/no/such/libcuda.so.1") != NULL, "%s", a->err);
+}
+END_TEST
+
+/* The variable binds as the option does. */
+START_TEST(nvrtc_by_the_variable)
+{
+    setenv("KREGISTRY_NVRTC", "/no/such/file", 1);
+    ck_assert_int_eq(run("check saxpy --cc 9.0")->code, 2);
+    ck_assert_int_eq(run("check saxpy --cc 9.0 --nvrtc none --nvrtc-archs 90")->code, 0);
+    setenv("KREGISTRY_NVRTC", "none", 1);
+    ck_assert_ptr_nonnull(strstr(run("version")->out, "NVRTC none"));
+}
+END_TEST
+
+/* The wait for a kernel that never ends does, and the ops after it are checked. */
+START_TEST(a_hang_ends_one_op)
+{
+    if ((SOFTCUDA | NVRTC) & ~available)
+        return;
+    const answer *a =
+        run(SOFT "verify '[hi]*' --ops OPS/hangs.cu --variant waits --shape 100 --limit 2 --json");
+    json_t *document = json_loads(a->out, 0, NULL);
+    ck_assert_int_eq(a->code, 1);
+    json_t *failure = json_array_get(json_object_get(document, "failures"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(failure, "what")), "hang");
+    ck_assert_str_eq(json_string_value(json_object_get(failure, "shape")), "100");
+    ck_assert_ptr_nonnull(
+        strstr(json_string_value(json_object_get(failure, "repeat")), "hangs --variant waits"));
+    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(failure, "got")), "2 seconds"));
+    json_decref(document);
+}
+END_TEST
+
+/* libcuda.so.1 is the driver's name, and libcuda.so what is left where only that is there. */
+START_TEST(a_driver_on_the_path)
+{
+    static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
+    char command[4096], file[128];
+    if (!(available & SOFTCUDA) ||
+        strstr(run("devices --driver nvidia")->out, "0 devices: no NVIDIA driver") == NULL)
+        return;
+    snprintf(file, sizeof file, "%s/%s", temporary, names[_i]);
+    snprintf(command, sizeof command, "cp '%s' %s", getenv("KREGISTRY_SOFTCUDA"), file);
+    ck_assert_int_eq(system(command), 0);
+    setenv("LD_LIBRARY_PATH", temporary, 1);
+    const answer *a = run("devices --driver nvidia");
+    remove(file);
+    ck_assert_msg(strstr(a->out, file) != NULL, "%s%s", a->out, a->err);
+}
+END_TEST
+
+/* A busy device is told, not left out: nothing of it was verified. On the scripted driver of tests/runtime.
+ */
+START_TEST(a_busy_device)
+{
+    char words[4096];
+    setenv("FAKE_BUSY_DEVICE", "1", 1);
+    snprintf(words, sizeof words, "verify fill.f32 --shape 0 --driver '%s' --device 1",
+             getenv("KREGISTRY_TEST_FAKE"));
+    const answer *a = run(words);
+    ck_assert_int_eq(a->code, 2);
+    ck_assert_msg(strstr(a->err, "device 1 (Fake 1): the device is busy") != NULL, "%s", a->err);
+    snprintf(words, sizeof words, "devices --driver '%s'", getenv("KREGISTRY_TEST_FAKE"));
+    ck_assert_int_eq(run(words)->code, 0);
+}
+END_TEST
+
+/* The same device by its ordinal, UUID and PCI id. */
+START_TEST(a_device_by_any_name)
+{
+    static const char *const names[] = {"ordinal", "uuid", "pci"};
+    if (!(available & SOFTCUDA))
+        return;
+    setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_75,sm_90", 1);
+    json_t *devices = json_loads(run(SOFT "devices --json")->out, 0, NULL);
+    json_t *device = json_array_get(json_object_get(devices, "devices"), 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char words[256];
+        const char *name = json_string_value(json_object_get(device, names[i]));
+        snprintf(words, sizeof words, SOFT "run fill --n 10 --json --device %s", name ? name : "1");
+        json_t *document = json_loads(run(words)->out, 0, NULL);
+        json_t *used = find(document, "runs/device", strlen("runs/device"));
+        ck_assert_msg(used && json_integer_value(used) == 1, "%s", words);
+        json_decref(document);
+    }
+    json_decref(devices);
+    unsetenv("KREGISTRY_SOFTCUDA_DEVICES");
+}
+END_TEST
+
+/* Nothing to run on has three reasons, and each is told as what it is. */
+START_TEST(why_there_are_no_devices)
+{
+    char words[4096];
+    snprintf(words, sizeof words, "devices --driver '%s'", getenv("KREGISTRY_TEST_STUB"));
+    ck_assert_ptr_nonnull(strstr(run(words)->out, "0 devices: "));
+    ck_assert_ptr_nonnull(strstr(run(words)->out, "link stub"));
+    ck_assert_ptr_nonnull(strstr(run(NO_DRIVER "devices")->out, "cannot be opened"));
+    if (!(available & SOFTCUDA))
+        return;
+    setenv("KREGISTRY_SOFTCUDA_DEVICES", "", 1);
+    const answer *a = run(SOFT "devices");
+    ck_assert_int_eq(a->code, 0);
+    ck_assert_ptr_nonnull(strstr(a->out, "CUDA_ERROR_NO_DEVICE"));
+    unsetenv("KREGISTRY_SOFTCUDA_DEVICES");
+}
+END_TEST
+
+/* What is said depends on the simulated driver: no device that it knows, and a toolkit newer than itself. */
+START_TEST(simulated_machines)
+{
+    if (!(available & SOFTCUDA))
+        return;
+    setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_11", 1);
+    const answer *a = run(SOFT "run fill --n 10");
+    ck_assert_int_eq(a->code, 3);
+    ck_assert_msg(strstr(a->err, "in KREGISTRY_SOFTCUDA_DEVICES, or unset it"), "%s", a->err);
+    unsetenv("KREGISTRY_SOFTCUDA_DEVICES");
+    setenv("KREGISTRY_SOFTCUDA_DRIVER", "11.4", 1);
+    a = run(SOFT "run fill --n 10 --nvrtc none");
+    ck_assert_int_eq(a->code, 2);
+    ck_assert_msg(strstr(a->err, "newer than the driver, which reads up to 7.4 (CUDA 11.4)"), "%s", a->err);
+    if (available & NVRTC)
+        ck_assert_ptr_nonnull(strstr(run(SOFT "doctor")->out, "newer than the driver (CUDA 11.4)"));
+}
+END_TEST
+
+/* The foreign code comes with its name and function. */
+START_TEST(json_of_a_fault)
+{
+    if ((SOFTCUDA | NVRTC) & ~available)
+        return;
+    json_t *document = json_loads(run(SOFT "run faults --ops OPS/faults.cu --n 10 --json")->out, 0, NULL);
+    json_t *error = json_object_get(document, "error");
+    ck_assert_int_eq(json_integer_value(json_object_get(error, "code")), 700);
+    ck_assert_str_eq(json_string_value(json_object_get(error, "api")), "cuda");
+    ck_assert_str_eq(json_string_value(json_object_get(error, "code_name")), "CUDA_ERROR_ILLEGAL_ADDRESS");
+    ck_assert_ptr_nonnull(json_object_get(error, "function"));
+    json_decref(document);
+}
+END_TEST
+
+/* Only the words, and only where that is wanted. */
+START_TEST(colors)
+{
+    ck_assert_ptr_nonnull(strstr(run("list nothing --color always")->err, "\033[31merror\033[0m: "));
+    ck_assert_ptr_null(strchr(run("list nothing --color auto")->err, '\033'));
+    ck_assert_ptr_null(strchr(run("list nothing")->err, '\033'));
+    const answer *a = run("explain saxpy.f32 --cc 9.0 --nvrtc-archs 90 --color always");
+    ck_assert_ptr_nonnull(strstr(a->out, "\033[32mchosen  \033[0m"));
+    if (!(available & SOFTCUDA))
+        return;
+    ck_assert_ptr_nonnull(strstr(run(SOFT "run fill --n 10 --color always")->out, "\033[32mverified\033[0m"));
+    ck_assert_ptr_null(strchr(run(SOFT "run fill --n 10 --color always --json")->out, '\033'));
+}
+END_TEST
+
+START_TEST(falls_back_aloud)
+{
+    if (!(available & SOFTCUDA) || getenv("KREGISTRY_DRIVER"))
+        return;
+    const answer *a = run("run fill.f32 --n 100 --driver auto");
+    ck_assert_int_eq(a->code, 0);
+    if (strstr(a->err, "no NVIDIA driver: no libcuda.so.1 on ")) {
+        ck_assert_ptr_nonnull(strstr(a->err, " known folders; running on softcuda\n"));
+        ck_assert_int_lt(strlen(a->err), 120);
+        ck_assert_ptr_nonnull(strstr(run("-v devices --driver auto")->err, "\n/usr/lib64/libcuda.so.1: "));
+    } else {
+        ck_assert(strstr(a->err, "; running on softcuda") || strstr(a->out, "NVIDIA"));
+    }
+}
+END_TEST
+
+/* docs/ops.md is written by hand; it must know every op. */
+START_TEST(docs_name_every_op)
+{
+    static char docs[1 << 16];
+    char line[128];
+    size_t i;
+    json_t *op;
+    read_whole(getenv("KREGISTRY_TEST_DOCS"), docs, sizeof docs);
+    json_t *document = json_loads(run("list --json")->out, 0, NULL);
+    ck_assert_int_gt(json_array_size(json_object_get(document, "ops")), 0);
+    json_array_foreach(json_object_get(document, "ops"), i, op)
+    {
+        snprintf(line, sizeof line, "\n| `%s` |", json_string_value(json_object_get(op, "name")));
+        ck_assert_msg(strstr(docs, line) != NULL, "no row%s", line);
+    }
+    json_decref(document);
+}
+END_TEST
+
+static void look_around(void)
+{
+    kr_runtime *runtime = NULL;
+    kr_nvrtc *nvrtc = NULL;
+    kr_runtime_options to = {.struct_size = sizeof to, .driver = getenv("KREGISTRY_SOFTCUDA")};
+    if (to.driver && kr_runtime_create(&to, &runtime, NULL) == KR_OK)
+        available |= SOFTCUDA;
+    if (kr_nvrtc_open(NULL, &nvrtc, NULL) == KR_OK)
+        available |= NVRTC;
+    kr_runtime_destroy(&runtime);
+    kr_nvrtc_close(&nvrtc);
+    fprintf(stderr, "softcuda: %s, NVRTC: %s\n", available & SOFTCUDA ? "yes" : "no",
+            available & NVRTC ? "yes" : "no");
+}
+
+int main(void)
+{
+    char clean[64];
+    look_around();
+    if (!mkdtemp(temporary))
+        return EXIT_FAILURE;
+    Suite *suite = suite_create("cli");
+    TCase *cases = tcase_create("command");
+    tcase_add_loop_test(cases, text, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(cases, json, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(cases, keys, 0, sizeof promises / sizeof *promises);
+    tcase_add_test(cases, a_fault_ends_one_op);
+    tcase_add_test(cases, repeat_repeats);
+    tcase_add_test(cases, softcuda_by_the_variable);
+    tcase_add_test(cases, nvrtc_by_the_variable);
+    tcase_add_test(cases, a_hang_ends_one_op);
+    tcase_add_loop_test(cases, a_driver_on_the_path, 0, 2);
+    tcase_add_test(cases, a_busy_device);
+    tcase_add_test(cases, a_device_by_any_name);
+    tcase_add_test(cases, why_there_are_no_devices);
+    tcase_add_test(cases, simulated_machines);
+    tcase_add_test(cases, json_of_a_fault);
+    tcase_add_test(cases, colors);
+    tcase_add_test(cases, falls_back_aloud);
+    tcase_add_test(cases, docs_name_every_op);
+    tcase_set_timeout(cases, 60);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    snprintf(clean, sizeof clean, "rm -r %s", temporary);
+    return system(clean) || failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

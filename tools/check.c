@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Coverage: which op runs on which compute capability, and by what. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkkern.h"
+#include "cli.h"
+
+typedef struct coverage {
+    kr_registry *registry;
+    machine_facts facts;
+    kr_cc ccs[MAX_CCS];
+    size_t n_ccs;
+    size_t missing;
+    kr_explanation explanation;
+} coverage;
+
+/* What was chosen, or the first thing refused. */
+static const kr_candidate *decisive(const kr_explanation *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->considered[i].chosen)
+            return &e->considered[i];
+    return e->n ? &e->considered[0] : NULL;
+}
+
+static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells, kr_error *err)
+{
+    char text[KR_CC_TEXT_BYTES];
+    c->facts.machine.cc = cc;
+    kr_status status = kr_registry_explain(c->registry, name, &c->facts.machine, NULL, &c->explanation, err);
+    if (status)
+        return status;
+    const kr_candidate *one = decisive(&c->explanation);
+    bool runs = one && one->chosen;
+    c->missing += !runs;
+    json_array_append_new(cells,
+                          json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
+                                    runs ? one->how : "none", "reason", json_text(one ? one->reason : NULL)));
+    return KR_OK;
+}
+
+static kr_status add_op(coverage *c, const kr_op *op, kr_type type, json_t *ops, kr_error *err)
+{
+    char name[64];
+    kr_status status = KR_OK;
+    json_t *cells = json_array();
+    ck_full_name(op, type, name, sizeof name);
+    for (size_t i = 0; i < c->n_ccs && !status; i++)
+        status = add_cell(c, name, c->ccs[i], cells, err);
+    json_array_append_new(ops, json_pack("{s:s, s:o}", "name", name, "cells", cells));
+    return status;
+}
+
+static kr_status add_ops(coverage *c, const char *glob, json_t *ops, kr_error *err)
+{
+    const kr_op *op;
+    kr_status status = KR_OK;
+    for (size_t i = 0; !status && (op = kr_registry_op(c->registry, i)); i++)
+        for (size_t t = 0; !status && op_matches(op, glob) && t < (op->n_types ? op->n_types : 1); t++)
+            status = add_op(c, op, op->types[t], ops, err);
+    if (!status && json_array_size(ops) == 0 && glob)
+        status = none_matches(c->registry, glob, err);
+    return status;
+}
+
+static void print_table(const coverage *c, const json_t *ops)
+{
+    char text[KR_CC_TEXT_BYTES];
+    size_t i, j;
+    json_t *op, *cell;
+    printf("%-20s", "");
+    for (i = 0; i < c->n_ccs; i++)
+        printf(" %-10s", kr_cc_format(c->ccs[i], text));
+    printf("\n");
+    json_array_foreach(ops, i, op)
+    {
+        printf("%-20s", json_string_value(json_object_get(op, "name")));
+        json_array_foreach(json_object_get(op, "cells"), j, cell)
+            printf(" %-10s", json_string_value(json_object_get(cell, "how")));
+        printf("\n");
+    }
+    printf("%zu missing\n", c->missing);
+}
+
+static json_t *coverage_json(const coverage *c, json_t *ops)
+{
+    char text[KR_CC_TEXT_BYTES];
+    json_t *ccs = json_array();
+    for (size_t i = 0; i < c->n_ccs; i++)
+        json_array_append_new(ccs, json_string(kr_cc_format(c->ccs[i], text)));
+    return json_pack("{s:o, s:O, s:I}", "ccs", ccs, "ops", ops, "missing", (json_int_t)c->missing);
+}
+
+int run_check(const invocation *cli)
+{
+    session s = {0};
+    kr_error err;
+    json_t *ops = json_array();
+    coverage *c = tool_alloc(sizeof *c);
+    kr_status status = session_open(&s, cli, false, &err);
+    c->registry = s.registry;
+    if (!status && !cli_has(cli, OPT_CC))
+        status = tool_fail(&err, KR_INVALID_ARGUMENT, "check needs --cc 7.5,9.0,...");
+    if (!status)
+        status = read_ccs(cli_value(cli, OPT_CC), c->ccs, &c->n_ccs, &err);
+    if (!status && !cli_has(cli, OPT_NO_NVRTC))
+        find_nvrtc_archs(cli, &c->facts);
+    if (!status)
+        status = read_facts(cli, &c->facts, &err);
+    if (!status)
+        status = add_ops(c, cli->n_operands ? cli->operands[0] : NULL, ops, &err);
+    int code = status ? cli_fail(cli, &err) : c->missing ? EXIT_NOT_SO : EXIT_DONE;
+    if (!status && cli->json)
+        cli_print(coverage_json(c, ops), 0);
+    else if (!status)
+        print_table(c, ops);
+    json_decref(ops);
+    free(c);
+    session_close(&s);
+    return code;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const char *const kinds[] = {"ptx", "cubin", "fatbin", "ltoir"};
+static const kr_image_kind kind_values[] = {KR_IMAGE_PTX, KR_IMAGE_CUBIN, KR_IMAGE_FATBIN, KR_IMAGE_LTOIR};
+
+static kr_status find_kind(const invocation *cli, kr_image_kind *ret_kind, kr_error *err)
+{
+    const char *output = cli_value(cli, OPT_OUTPUT), *name = cli_value(cli, OPT_KIND);
+    const char *dot = output ? strrchr(output, '.') : NULL;
+    const char *word = name ? name : dot ? dot + 1 : "";
+    for (size_t i = 0; i < 4; i++)
+        if (strcmp(word, kinds[i]) == 0) {
+            *ret_kind = kind_values[i];
+            return KR_OK;
+        }
+    if (name)
+        tool_fail(err, KR_INVALID_ARGUMENT, "unknown kind \"%s\"", name);
+    else
+        tool_fail(err, KR_INVALID_ARGUMENT, "the ending of \"%s\" names no kind of image", output);
+    suggest(err, word, kinds, 4);
+    return err->status;
+}
+
+/* Whole or not at all: by a temporary file beside it. */
+static kr_status write_file(const char *path, const void *data, size_t bytes, kr_error *err)
+{
+    char temporary[4096];
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    FILE *file = fopen(temporary, "wb");
+    if (!file)
+        return tool_fail(err, KR_IO, "cannot write %s: %m", path);
+    bool ok = fwrite(data, 1, bytes, file) == bytes;
+    ok = fclose(file) == 0 && ok;
+    if (ok && rename(temporary, path) == 0)
+        return KR_OK;
+    tool_fail(err, KR_IO, "cannot write %s: %m", path);
+    remove(temporary);
+    return KR_IO;
+}
+
+/* -I and -D become NVRTC's options, one element each. */
+static size_t collect_options(const invocation *cli, char **options)
+{
+    static const struct {
+        option_id id;
+        const char *prefix;
+    } sources[] = {{OPT_INCLUDE, "-I"}, {OPT_DEFINE, "-D"}, {OPT_OPTION, ""}};
+    size_t n = 0;
+    for (size_t s = 0; s < 3; s++)
+        for (size_t i = 0; i < cli->n_values[sources[s].id]; i++) {
+            const char *value = cli->values[sources[s].id][i];
+            options[n] = tool_alloc(strlen(value) + 3);
+            sprintf(options[n++], "%s%s", sources[s].prefix, value);
+        }
+    return n;
+}
+
+/* Without --arch: the highest that this NVRTC knows for cubins would run on few devices, so the lowest. */
+static kr_status find_arch(const invocation *cli, const kr_nvrtc *nvrtc, kr_cc *ret_arch, kr_error *err)
+{
+    const char *text = cli_value(cli, OPT_ARCH);
+    kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    if (text)
+        return kr_cc_parse(text, ret_arch, err);
+    *ret_arch = (kr_cc){info.archs[0] / 10, info.archs[0] % 10, 0};
+    return KR_OK;
+}
+
+static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **ret_compiled, kr_error *err)
+{
+    char *source = NULL;
+    size_t bytes;
+    kr_cc arch;
+    const char *path = cli->operands[0];
+    char **words = tool_alloc(
+        (cli->n_values[OPT_INCLUDE] + cli->n_values[OPT_DEFINE] + cli->n_values[OPT_OPTION]) * sizeof *words);
+    kr_compile_options options = {.struct_size = sizeof options,
+                                  .options = (const char *const *)words,
+                                  .name_expressions = cli->values[OPT_NAME],
+                                  .n_name_expressions = cli->n_values[OPT_NAME]};
+    options.n_options = collect_options(cli, words);
+    kr_status status = find_kind(cli, &options.kind, err);
+    if (!status)
+        status = find_arch(cli, nvrtc, &arch, err);
+    if (!status)
+        status = tool_read_file(path, &source, &bytes, err);
+    if (!status)
+        status = kr_compile(nvrtc, path, source, arch, &options, ret_compiled, err);
+    if (!status)
+        status =
+            write_file(cli_value(cli, OPT_OUTPUT), (*ret_compiled)->image, (*ret_compiled)->image_bytes, err);
+    for (size_t i = 0; i < options.n_options; i++)
+        free(words[i]);
+    free(words);
+    free(source);
+    return status;
+}
+
+static int print(const invocation *cli, const kr_compiled *c)
+{
+    char arch[24];
+    if (!cli->json) {
+        fprintf(stderr, "%s", c->log);
+        printf("%s: %s %s, %zu bytes\n", cli_value(cli, OPT_OUTPUT), kr_image_kind_name(c->kind),
+               arch_text(c->kind, c->arch, arch), c->image_bytes);
+        for (size_t i = 0; i < c->n_entries; i++)
+            printf("  %s\n", c->entries[i]);
+        return EXIT_DONE;
+    }
+    json_t *entries = json_array(), *lowered = json_object();
+    for (size_t i = 0; i < c->n_entries; i++)
+        json_array_append_new(entries, json_string(c->entries[i]));
+    for (size_t i = 0; i < cli->n_values[OPT_NAME]; i++)
+        json_object_set_new(lowered, cli->values[OPT_NAME][i], json_string(c->lowered_names[i]));
+    return cli_print(json_pack("{s:s, s:o, s:I, s:o, s:o, s:b, s:o}", "kind", kr_image_kind_name(c->kind),
+                               "arch", json_arch(c->kind, c->arch), "bytes", (json_int_t)c->image_bytes,
+                               "entries", entries, "lowered_names", lowered, "cached", 0, "log",
+                               json_string(c->log)),
+                     EXIT_DONE);
+}
+
+int run_compile(const invocation *cli)
+{
+    kr_nvrtc *nvrtc = NULL;
+    kr_compiled *compiled = NULL;
+    kr_error err;
+    kr_status status = KR_OK;
+    if (!cli_has(cli, OPT_OUTPUT))
+        status = tool_fail(&err, KR_INVALID_ARGUMENT, "compile needs -o FILE");
+    if (!status)
+        status = open_nvrtc(cli, &nvrtc, &err);
+    if (!status)
+        status = compile(cli, nvrtc, &compiled, &err);
+    int code = status ? cli_fail(cli, &err) : print(cli, compiled);
+    kr_compiled_destroy(&compiled);
+    kr_nvrtc_close(&nvrtc);
+    return code;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with this machine? Each probe does the real thing; a failed one comes with one thing to do.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "checkkern.h"
+#include "cli.h"
+
+typedef struct doctor {
+    const invocation *cli;
+    session session;
+    json_t *checks;
+    size_t failed;
+} doctor;
+
+static void note(doctor *d, const char *name, bool ok, const char *detail, const char *advice)
+{
+    d->failed += !ok;
+    json_array_append_new(d->checks, json_pack("{s:s, s:b, s:o, s:o}", "name", name, "ok", ok, "detail",
+                                               json_text(detail), "advice", json_text(advice)));
+    if (d->cli->json)
+        return;
+    printf("%s%-8s%s %-16s %s\n", color(stdout, ok), ok ? "ok" : "FAILED", plain(stdout), name, detail);
+    if (!ok && advice && *advice)
+        printf("%-25s %s\n", "", advice);
+}
+
+static void note_error(doctor *d, const char *name, const kr_error *err)
+{
+    note(d, name, false, err->message, err->advice);
+    if (d->cli->json && *err->log)
+        json_object_set_new(json_array_get(d->checks, json_array_size(d->checks) - 1), "log",
+                            json_text(err->log));
+    else if (cli_has(d->cli, OPT_VERBOSE))
+        printf("%s", err->log);
+}
+
+static bool probe_driver(doctor *d)
+{
+    char text[4200], version[16];
+    kr_error err;
+    if (session_open_driver(&d->session, d->cli, &err)) {
+        note_error(d, "driver", &err);
+        return false;
+    }
+    kr_driver_info info = kr_runtime_driver(d->session.runtime);
+    snprintf(text, sizeof text, "%s %s (%s)", info.kind, version_text(info.version, version), info.path);
+    note(d, "driver", true, text, NULL);
+    snprintf(text, sizeof text, "%zu", d->session.n_devices);
+    note(d, "devices", d->session.n_devices > 0, text,
+         "check that the devices are visible to this process (CUDA_VISIBLE_DEVICES)");
+    return true;
+}
+
+/* A toolkit newer than the driver is the usual reason why PTX is refused. */
+static void compare_versions(doctor *d, const kr_nvrtc_info *info)
+{
+    char nvrtc[16], driver[16], text[160];
+    int made = info->major * 1000 + info->minor * 10, taken = kr_runtime_driver(d->session.runtime).version;
+    version_text(made, nvrtc);
+    version_text(taken, driver);
+    if (made > taken)
+        snprintf(text, sizeof text, "NVRTC %s is newer than the driver (CUDA %s), which refuses its PTX",
+                 nvrtc, driver);
+    else
+        snprintf(text, sizeof text, "the driver (CUDA %s) takes what NVRTC %s makes", driver, nvrtc);
+    note(d, "versions", true, text, NULL);
+}
+
+/* KR_INVALID_ARGUMENT: the NVRTC that was asked for does not do, so there is no registry to probe with. */
+static kr_status probe_nvrtc(doctor *d)
+{
+    char text[4200];
+    kr_error err;
+    kr_nvrtc *nvrtc = NULL;
+    if (wants_no_nvrtc(d->cli))
+        return KR_OK;
+    if (open_nvrtc(d->cli, &nvrtc, &err)) {
+        note_error(d, "nvrtc", &err);
+        return err.status;
+    }
+    kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    snprintf(text, sizeof text, "%d.%d (%s)", info.major, info.minor, info.path);
+    note(d, "nvrtc", true, text, NULL);
+    if (d->session.runtime)
+        compare_versions(d, &info);
+    kr_nvrtc_close(&nvrtc);
+    return KR_OK;
+}
+
+/* Compiles or takes what is shipped, loads, launches, and looks at every element. */
+static void probe_device(doctor *d, kr_device *device, const kr_op *op)
+{
+    char name[32], text[512], device_name[300], arch[24];
+    kr_error err;
+    kr_resolution r;
+    ck_result result;
+    ck_case one = {
+        .registry = d->session.registry, .device = device, .op = op, .type = KR_TYPE_F32, .seed = 1};
+    snprintf(name, sizeof name, "device %d", kr_device_get_info(device)->ordinal);
+    one.sizes[0] = 1000;
+    if (kr_registry_resolve(d->session.registry, "saxpy.f32", device, one.sizes, NULL, &r, &err) ||
+        ck_check(&one, &result, &err)) {
+        note_error(d, name, &err);
+        return;
+    }
+    snprintf(text, sizeof text, "%s: saxpy.f32 %s from %s %s (%s) is %s",
+             device_text(device, device_name, sizeof device_name), r.variant,
+             kr_image_kind_name(r.image_kind), arch_text(r.image_kind, r.image_arch, arch), r.image_origin,
+             result.ok ? "right" : "wrong");
+    note(d, name, result.ok, text, "run kregistry verify saxpy.f32 --device with its ordinal");
+}
+
+static void probe_devices(doctor *d)
+{
+    kr_error err;
+    const kr_op *op;
+    kr_status status = session_open_registry(&d->session, d->cli, &err);
+    if (!status)
+        status = kr_registry_find(d->session.registry, "saxpy.f32", &op, NULL, &err);
+    if (status)
+        note_error(d, "registry", &err);
+    for (size_t i = 0; !status && i < d->session.n_devices; i++)
+        probe_device(d, d->session.devices[i], op);
+}
+
+int run_doctor(const invocation *cli)
+{
+    doctor d = {.cli = cli, .checks = json_array()};
+    bool driver = probe_driver(&d);
+    kr_status nvrtc = probe_nvrtc(&d);
+    if (driver && nvrtc != KR_INVALID_ARGUMENT)
+        probe_devices(&d);
+    session_close(&d.session);
+    if (cli->json)
+        return cli_print(json_pack("{s:o}", "checks", d.checks), d.failed ? EXIT_NOT_SO : EXIT_DONE);
+    json_decref(d.checks);
+    return d.failed ? EXIT_NOT_SO : EXIT_DONE;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* The status says who can act; so does the exit code. */
+static int exit_code(kr_status status)
+{
+    switch (status) {
+    case KR_OK:
+        return EXIT_DONE;
+    case KR_INVALID_ARGUMENT:
+    case KR_NOT_FOUND:
+    case KR_NOT_ON_THIS_DEVICE:
+    case KR_COMPILE_FAILED:
+    case KR_IO:
+    case KR_CORRUPT:
+        return EXIT_USAGE;
+    case KR_NOT_ON_THIS_MACHINE:
+        return EXIT_NO_DEVICE;
+    default:
+        return EXIT_NOT_SO;
+    }
+}
+
+static bool always_color, never_color;
+
+void set_color(const char *when)
+{
+    always_color = strcmp(when, "always") == 0;
+    never_color = strcmp(when, "never") == 0;
+}
+
+static bool has_color(FILE *to)
+{
+    const char *no_color = getenv("NO_COLOR"); /* no-color.org */
+    return always_color || (!never_color && !(no_color && *no_color) && isatty(fileno(to)));
+}
+
+const char *color(FILE *to, bool good)
+{
+    return !has_color(to) ? "" : good ? "\033[32m" : "\033[31m";
+}
+
+const char *plain(FILE *to)
+{
+    return has_color(to) ? "\033[0m" : "";
+}
+
+json_t *json_text(const char *text)
+{
+    if (!text || !*text)
+        return json_null();
+    json_t *string = json_string(text);
+    return string ? string : json_string("(not UTF-8)");
+}
+
+static json_t *error_document(const kr_error *err)
+{
+    static const char *const apis[] = {
+        [KR_API_NONE] = NULL, [KR_API_CUDA] = "cuda", [KR_API_NVRTC] = "nvrtc", [KR_API_ERRNO] = "errno"};
+    json_t *error = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "status", kr_status_name(err->status),
+                              "code", err->code, "api", json_text(apis[err->api]), "message",
+                              json_text(*err->message ? err->message : kr_status_text(err->status)), "advice",
+                              json_text(err->advice), "op", json_text(err->op), "device",
+                              err->device >= 0 ? json_integer(err->device) : json_null());
+    if (err->api)
+        json_object_set_new(error, "code_name", json_text(err->code_name));
+    const struct {
+        const char *key, *text;
+    } rest[] = {{"function", err->function}, {"image", err->image}, {"chain", err->chain}, {"log", err->log}};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        if (rest[i].text && *rest[i].text)
+            json_object_set_new(error, rest[i].key, json_text(rest[i].text));
+    return json_pack("{s:o}", "error", error);
+}
+
+int cli_print(json_t *document, int code)
+{
+    json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    printf("\n");
+    json_decref(document);
+    return code;
+}
+
+/* The library prints "error: ..."; that word gets the colour. */
+static void print_error(const kr_error *err)
+{
+    static const char word[] = "error";
+    char *text = NULL;
+    size_t bytes, n = strlen(word);
+    FILE *memory = open_memstream(&text, &bytes);
+    if (memory) {
+        kr_error_print(err, memory);
+        fclose(memory);
+    }
+    if (text && strncmp(text, word, n) == 0)
+        fprintf(stderr, "%s%s%s%s", color(stderr, false), word, plain(stderr), text + n);
+    else
+        kr_error_print(err, stderr);
+    free(text);
+}
+
+int cli_fail(const invocation *cli, const kr_error *err)
+{
+    if (cli->json) {
+        cli_print(error_document(err), 0);
+    } else {
+        print_error(err);
+    }
+    return exit_code(err->status);
+}
+
+char *arch_text(kr_image_kind kind, kr_cc arch, char text[24])
+{
+    const char *prefix = kind == KR_IMAGE_PTX ? "compute" : kind == KR_IMAGE_LTOIR ? "lto" : "sm";
+    snprintf(text, 24, "%s_%d%d%.1s", prefix, arch.major, arch.minor, (char[]){arch.suffix, '\0'});
+    return text;
+}
+
+json_t *json_arch(kr_image_kind kind, kr_cc arch)
+{
+    char text[24];
+    return json_string(arch_text(kind, arch, text));
+}
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_dim3(const unsigned dim[3])
+{
+    return json_pack("[i, i, i]", dim[0] ? dim[0] : 1, dim[1] ? dim[1] : 1, dim[2] ? dim[2] : 1);
+}
+
+char *version_text(int version, char text[16])
+{
+    snprintf(text, 16, "%d.%d", version / 1000, version % 1000 / 10);
+    return text;
+}

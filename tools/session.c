@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which driver, which devices, which ops. */
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkkern.h"
+#include "cli.h"
+
+/* ---- the driver ---- */
+
+static void print_log(void *user, kr_log_level level, const char *text)
+{
+    (void)user, (void)level;
+    fprintf(stderr, "kregistry: %s\n", text);
+}
+
+static kr_status open_runtime(session *s, const invocation *cli, const char *driver, kr_error *err)
+{
+    kr_runtime_options options = {.struct_size = sizeof options, .driver = driver};
+    if (cli_has(cli, OPT_VERBOSE))
+        options.log = print_log;
+    return kr_runtime_create(&options, &s->runtime, err);
+}
+
+/* softcuda's place beside this program: installed, or in the build tree. */
+static bool find_softcuda(char *path, size_t bytes)
+{
+    static const char *const places[] = {"../lib/kregistry/softcuda", "../lib64/kregistry/softcuda",
+                                         "../lib/x86_64-linux-gnu/kregistry/softcuda",
+                                         "../lib/aarch64-linux-gnu/kregistry/softcuda", "../softcuda/driver"};
+    char program[2048];
+    const char *told = getenv("KREGISTRY_SOFTCUDA");
+    if (told && *told) {
+        snprintf(path, bytes, "%s", told);
+        return true;
+    }
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0)
+        return false;
+    program[n] = '\0';
+    *strrchr(program, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, bytes, "%s/%s/libcuda.so.1", program, places[i]);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static kr_status open_softcuda(session *s, const invocation *cli, kr_error *err)
+{
+    s->driver = s->driver_path;
+    if (find_softcuda(s->driver_path, sizeof s->driver_path))
+        return open_runtime(s, cli, s->driver_path, err);
+    tool_fail(err, KR_NOT_ON_THIS_MACHINE, "softcuda's libcuda.so.1 is not beside this program");
+    tool_advice(err, "set KREGISTRY_SOFTCUDA to its path");
+    return err->status;
+}
+
+static kr_status open_any(session *s, const invocation *cli, kr_error *err)
+{
+    kr_error second;
+    s->driver = "nvidia";
+    kr_status status = open_runtime(s, cli, NULL, err);
+    if (status != KR_NOT_ON_THIS_MACHINE)
+        return status;
+    if (open_softcuda(s, cli, &second)) {
+        if (getenv("KREGISTRY_SOFTCUDA")) /* else the first reason is the one to act on */
+            *err = second;
+        return err->status;
+    }
+    static const char said[] = "no NVIDIA driver: ";
+    const char *reason = err->message;
+    if (strncmp(reason, said, strlen(said)) == 0)
+        reason += strlen(said);
+    fprintf(stderr, "%s%s; running on softcuda\n", said, reason);
+    if (cli_has(cli, OPT_VERBOSE))
+        fputs(err->log, stderr);
+    return KR_OK;
+}
+
+static kr_status open_driver(session *s, const invocation *cli, kr_error *err)
+{
+    const char *which = cli_value(cli, OPT_DRIVER);
+    if (!which)
+        which = getenv("KREGISTRY_DRIVER");
+    if (!which || !*which || strcmp(which, "auto") == 0)
+        return open_any(s, cli, err);
+    if (strcmp(which, "softcuda") == 0)
+        return open_softcuda(s, cli, err);
+    s->driver = which;
+    return open_runtime(s, cli, strcmp(which, "nvidia") == 0 ? NULL : which, err);
+}
+
+/* ---- NVRTC ---- */
+
+static const char *told_nvrtc(const invocation *cli)
+{
+    const char *where = cli_value(cli, OPT_NVRTC), *told = getenv("KREGISTRY_NVRTC");
+    return where ? where : told && *told ? told : NULL;
+}
+
+bool wants_no_nvrtc(const invocation *cli)
+{
+    const char *told = told_nvrtc(cli);
+    return told && strcmp(told, "none") == 0;
+}
+
+kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err)
+{
+    if (wants_no_nvrtc(cli)) {
+        tool_fail(err, KR_NOT_ON_THIS_MACHINE, "NVRTC is switched off");
+        tool_advice(err, "leave out --nvrtc none and KREGISTRY_NVRTC=none");
+        return err->status;
+    }
+    const char *told = told_nvrtc(cli);
+    kr_status status = kr_nvrtc_open(told, ret_nvrtc, err);
+    if (told && status == KR_NOT_ON_THIS_MACHINE)
+        status = err->status = KR_INVALID_ARGUMENT;
+    return status;
+}
+
+/* ---- devices ---- */
+
+static bool is_device(const kr_device_info *info, const char *name)
+{
+    char ordinal[16];
+    snprintf(ordinal, sizeof ordinal, "%d", info->ordinal);
+    if (strcmp(name, ordinal) == 0 || strcasecmp(name, info->uuid) == 0 || strcasecmp(name, info->pci) == 0)
+        return true;
+    /* as nvidia-smi and lspci shorten them: eight digits of domain, or none */
+    const char *bus = strchr(info->pci, ':');
+    const char *given = strlen(name) > 8 ? strchr(name, ':') : name;
+    return bus && given && strcasecmp(given + (*given == ':'), bus + 1) == 0;
+}
+
+static kr_device *find_device(const session *s, const char *name)
+{
+    for (size_t i = 0; i < kr_runtime_n_devices(s->runtime); i++) {
+        kr_device *device = kr_runtime_device(s->runtime, i);
+        if (is_device(kr_device_get_info(device), name))
+            return device;
+    }
+    return NULL;
+}
+
+static kr_status no_such_device(const session *s, const char *name, kr_error *err)
+{
+    char text[300], all[900] = "";
+    for (size_t i = 0; i < kr_runtime_n_devices(s->runtime); i++) {
+        size_t used = strlen(all);
+        device_text(kr_runtime_device(s->runtime, i), text, sizeof text);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", text);
+    }
+    tool_fail(err, KR_NOT_FOUND, "no device \"%s\"; there is %s", name, all);
+    tool_advice(err, "kregistry devices lists ordinals, UUIDs and PCI ids");
+    return err->status;
+}
+
+static kr_status choose_devices(session *s, const invocation *cli, kr_error *err)
+{
+    size_t n = kr_runtime_n_devices(s->runtime);
+    const char *list = cli_value(cli, OPT_DEVICE);
+    s->devices = tool_alloc((n + (list ? strlen(list) : 0)) * sizeof *s->devices);
+    if (!list || strcmp(list, "all") == 0) {
+        for (; s->n_devices < n; s->n_devices++)
+            s->devices[s->n_devices] = kr_runtime_device(s->runtime, s->n_devices);
+        return KR_OK;
+    }
+    for (const char *at = list;; at++) {
+        char name[64];
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        kr_device *device = find_device(s, name);
+        if (!device)
+            return no_such_device(s, name, err);
+        for (size_t i = 0; i < s->n_devices; i++)
+            if (s->devices[i] == device)
+                return tool_fail(err, KR_INVALID_ARGUMENT, "--device %s: device %d is named twice", list,
+                                 kr_device_get_info(device)->ordinal);
+        s->devices[s->n_devices++] = device;
+        at += length;
+        if (!*at)
+            return KR_OK;
+    }
+}
+
+char *device_text(const kr_device *device, char *to, size_t bytes)
+{
+    char cc[KR_CC_TEXT_BYTES];
+    const kr_device_info *info = kr_device_get_info(device);
+    snprintf(to, bytes, "%d %s (%s)", info->ordinal, info->name, kr_cc_format(info->cc, cc));
+    return to;
+}
+
+/* ---- ops ---- */
+
+static kr_status add_file(kr_registry *registry, const char *path, kr_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *text;
+    size_t bytes;
+    kr_status status = tool_read_file(path, &text, &bytes, err);
+    if (status)
+        return status;
+    status = kr_registry_add_source(registry, slash ? slash + 1 : path, text, bytes, err);
+    free(text);
+    return status;
+}
+
+static kr_status add_ops(kr_registry *registry, const invocation *cli, kr_error *err)
+{
+    for (size_t i = 0; i < cli->n_values[OPT_OPS]; i++) {
+        struct stat info;
+        const char *path = cli->values[OPT_OPS][i];
+        if (stat(path, &info))
+            return tool_fail(err, KR_IO, "--ops %s: %m", path);
+        kr_status status = S_ISDIR(info.st_mode) ? kr_registry_add_directory(registry, path, err)
+                                                 : add_file(registry, path, err);
+        if (status)
+            return status;
+    }
+    return KR_OK;
+}
+
+kr_status session_open_registry(session *s, const invocation *cli, kr_error *err)
+{
+    bool none = wants_no_nvrtc(cli);
+    const char *told = none ? NULL : told_nvrtc(cli);
+    kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = none, .nvrtc = told};
+    kr_nvrtc *nvrtc = NULL;
+    /* The registry does without the NVRTC that it cannot open; one that was named must do. */
+    kr_status status = told ? open_nvrtc(cli, &nvrtc, err) : KR_OK;
+    kr_nvrtc_close(&nvrtc);
+    if (!status)
+        status = kr_registry_create(s->runtime, &options, &s->registry, err);
+    return status ? status : add_ops(s->registry, cli, err);
+}
+
+kr_status session_open_driver(session *s, const invocation *cli, kr_error *err)
+{
+    kr_status status = open_driver(s, cli, err);
+    return status ? status : choose_devices(s, cli, err);
+}
+
+kr_status session_open(session *s, const invocation *cli, bool needs_driver, kr_error *err)
+{
+    kr_status status = needs_driver ? session_open_driver(s, cli, err) : KR_OK;
+    return status ? status : session_open_registry(s, cli, err);
+}
+
+void session_close(session *s)
+{
+    kr_registry_destroy(&s->registry);
+    kr_runtime_destroy(&s->runtime);
+    free(s->devices);
+    *s = (session){0};
+}
+
+static kr_status check_type(const kr_op *op, const char *name, kr_error *err)
+{
+    const char *names[KR_MAX_OP_TYPES];
+    for (size_t i = 0; i < op->n_types; i++) {
+        names[i] = kr_type_name(op->types[i]);
+        if (strcmp(name, names[i]) == 0)
+            return KR_OK;
+    }
+    tool_fail(err, KR_INVALID_ARGUMENT, "%s has no type \"%s\"", op->name, name);
+    if (op->n_types)
+        suggest(err, name, names, op->n_types);
+    else
+        tool_advice(err, "%s has one type; leave --type out", op->name);
+    return err->status;
+}
+
+/* `name` may be an op's plain name, where it has several types: the first of them is meant. */
+static const kr_op *op_by_plain_name(kr_registry *registry, const char *name)
+{
+    const kr_op *op;
+    for (size_t i = 0; (op = kr_registry_op(registry, i)); i++)
+        if (strcmp(op->name, name) == 0)
+            return op;
+    return NULL;
+}
+
+/* The registry compares full names; a plain one is near another plain one. */
+static void suggest_op(kr_registry *registry, const char *name, kr_error *err)
+{
+    size_t n = kr_registry_n_ops(registry);
+    const char **names = tool_alloc(n * sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = kr_registry_op(registry, i)->name;
+    const char *near = strchr(name, '.') ? NULL : nearest(name, names, n);
+    if (near)
+        tool_advice(err, "did you mean \"%s\"?", near);
+    free(names);
+}
+
+kr_status find_full_name(kr_registry *registry, const char *name, const kr_op **ret_op, kr_type *ret_type,
+                         kr_error *err)
+{
+    kr_status status = kr_registry_find(registry, name, ret_op, ret_type, err);
+    if (status == KR_NOT_FOUND)
+        suggest_op(registry, name, err);
+    return status;
+}
+
+kr_status find_op(const invocation *cli, kr_registry *registry, const char *name, const kr_op **ret_op,
+                  kr_type *ret_type, kr_error *err)
+{
+    char full_name[128];
+    const char *type = cli_value(cli, OPT_TYPE);
+    const kr_op *op = op_by_plain_name(registry, name);
+    if (!op || (!op->n_types && !type))
+        return find_full_name(registry, name, ret_op, ret_type, err);
+    kr_status status = type ? check_type(op, type, err) : KR_OK;
+    if (status)
+        return status;
+    snprintf(full_name, sizeof full_name, "%s.%s", name, type ? type : kr_type_name(op->types[0]));
+    return kr_registry_find(registry, full_name, ret_op, ret_type, err);
+}
+
+kr_status check_variant(const kr_op *op, const char *variant, kr_error *err)
+{
+    const char *names[KR_MAX_OP_VARIANTS];
+    for (size_t i = 0; i < op->n_variants; i++) {
+        names[i] = op->variants[i].name;
+        if (!variant || strcmp(variant, names[i]) == 0)
+            return KR_OK;
+    }
+    tool_fail(err, KR_INVALID_ARGUMENT, "%s has no variant \"%s\"", op->name, variant);
+    suggest(err, variant, names, op->n_variants);
+    return err->status;
+}
+
+bool op_matches(const kr_op *op, const char *glob)
+{
+    char name[64];
+    if (!glob || fnmatch(glob, op->name, 0) == 0)
+        return true;
+    for (size_t i = 0; i < op->n_types; i++)
+        if (fnmatch(glob, ck_full_name(op, op->types[i], name, sizeof name), 0) == 0)
+            return true;
+    return false;
+}
+
+/* A plain name gets the registry's answer, which suggests the nearest. */
+kr_status none_matches(kr_registry *registry, const char *glob, kr_error *err)
+{
+    const kr_op *op;
+    if (!strpbrk(glob, "*?[") && find_full_name(registry, glob, &op, NULL, err))
+        return err->status;
+    tool_fail(err, KR_NOT_FOUND, "no op matches \"%s\"", glob);
+    tool_advice(err, "kregistry list shows all ops");
+    return err->status;
+}
+
+/* ---- sizes ---- */
+
+/* Elements a side, by how many sizes there are: the work of a first run stays small. */
+static uint64_t first_size(size_t n_free)
+{
+    return n_free <= 1 ? 1 << 20 : n_free == 2 ? 1 << 9 : 1 << 6;
+}
+
+static kr_status too_small(const kr_op *op, size_t arg, uint64_t value, uint64_t minimum, kr_error *err)
+{
+    const kr_op_arg *a = &op->args[arg];
+    tool_fail(err, KR_INVALID_ARGUMENT, "%s: %s is %" PRIu64 " but must be at least %s = %" PRIu64, op->name,
+              a->name, value, a->minimum, minimum);
+    return err->status;
+}
+
+/* Numbers for all sizes, or for those without a minimum. */
+kr_status read_sizes(const invocation *cli, const kr_op *op, uint64_t *ret_sizes, bool *ret_given,
+                     kr_error *err)
+{
+    uint64_t given[KR_MAX_OP_ARGS], n_value = 0, minimum;
+    size_t n_given = 0, n_free = 0, n_sizes = 0, taken = 0;
+    kr_status status = cli_numbers(cli, OPT_SHAPE, 'x', given, KR_MAX_OP_ARGS, &n_given, err);
+    if (!status)
+        status = cli_number(cli, OPT_N, &n_value, err);
+    for (size_t i = 0; i < op->n_args; i++) {
+        n_sizes += op->args[i].role == KR_ROLE_SIZE;
+        n_free += op->args[i].role == KR_ROLE_SIZE && !op->args[i].minimum;
+    }
+    if (status)
+        return status;
+    if (n_given && n_given != n_free && n_given != n_sizes)
+        return tool_fail(err, KR_INVALID_ARGUMENT, "--shape %s: %s has %zu sizes", cli_value(cli, OPT_SHAPE),
+                         op->name, n_sizes);
+    for (size_t i = 0; i < op->n_args; i++) {
+        if (op->args[i].role != KR_ROLE_SIZE)
+            continue;
+        status = kr_op_arg_minimum(op, i, ret_sizes, &minimum, err);
+        if (status)
+            return status;
+        bool follows = op->args[i].minimum && n_given != n_sizes;
+        ret_sizes[i] = follows               ? minimum
+                       : n_given             ? given[taken++]
+                       : cli_has(cli, OPT_N) ? n_value
+                                             : first_size(n_free);
+        if (ret_sizes[i] < minimum)
+            return too_small(op, i, ret_sizes[i], minimum, err);
+    }
+    *ret_given = n_given || cli_has(cli, OPT_N);
+    return KR_OK;
+}

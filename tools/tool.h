@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <kregistry/error.h>
+#include <stddef.h>
+
+/* Fills *err (if wanted) as the library does and returns status. */
+kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tool_advice(kr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The whole file, malloc'ed, with a NUL behind it. */
+kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err);
+
+/* Zeroed; at least one byte. The first ends the program when there is no memory, the second answers NULL. */
+void *tool_alloc(size_t bytes);
+void *tool_try_alloc(size_t bytes);
+void *tool_realloc(void *data, size_t bytes); /* ends the program when there is no memory */
+
+#endif

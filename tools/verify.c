@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * verify runs each op in a child process, this program again with --worker: a kernel fault is fatal for every
+ * device of a process, so it may end the checks of that op alone. The child tells its story on a pipe, one
+ * JSON object a line: {"at": CASE} before each check, {"failure": FAILURE}, and at the end {"checks",
+ * "failed"}. A kernel that never ends is waited for by a call that never returns; the alarm that every line
+ * winds up anew ends such a child, whatever has become of its parent.
+ */
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkkern.h"
+#include "cli.h"
+
+extern char **environ;
+
+/* Failures told one by one for each op; the rest are counted. */
+enum { MAX_TOLD = 20, LIMIT_S = 120 };
+
+/* ---- the child: all checks of one op ---- */
+
+typedef struct worker {
+    const invocation *cli;
+    const char *driver;
+    size_t checks, failed;
+    bool lost; /* a fault ended CUDA for this process */
+} worker;
+
+static unsigned limit_s = LIMIT_S; /* between two lines */
+
+static void tell(json_t *line)
+{
+    alarm(limit_s);
+    json_dumpf(line, stdout, JSON_COMPACT);
+    printf("\n");
+    fflush(stdout);
+    json_decref(line);
+}
+
+/* The command line that makes this check again. */
+static void repeat_line(const worker *w, const ck_case *one, char *to, size_t bytes)
+{
+    char name[64], shape[128];
+    const invocation *cli = w->cli;
+    int n = snprintf(to, bytes,
+                     "kregistry verify %s --variant %s --shape %s --class %s --shift %zu --seed %" PRIu64
+                     " --device %d --driver %s",
+                     ck_full_name(one->op, one->type, name, sizeof name), one->variant,
+                     ck_shape_text(one->op, one->sizes, shape, sizeof shape), ck_class_name(one->class),
+                     one->shift_bytes, one->seed, kr_device_get_info(one->device)->ordinal, w->driver);
+    for (size_t i = 0; i < cli->n_values[OPT_OPS] && n > 0 && (size_t)n < bytes; i++)
+        n += snprintf(to + n, bytes - (size_t)n, " --ops %s", cli->values[OPT_OPS][i]);
+}
+
+static json_t *case_json(const worker *w, const ck_case *one)
+{
+    char shape[128], line[1024];
+    repeat_line(w, one, line, sizeof line);
+    return json_pack("{s:s, s:o, s:s, s:i, s:s, s:s, s:I, s:I, s:s}", "op", one->op->name, "type",
+                     json_text(one->op->n_types ? kr_type_name(one->type) : NULL), "variant", one->variant,
+                     "device", kr_device_get_info(one->device)->ordinal, "shape",
+                     ck_shape_text(one->op, one->sizes, shape, sizeof shape), "class",
+                     ck_class_name(one->class), "seed", (json_int_t)one->seed, "shift",
+                     (json_int_t)one->shift_bytes, "repeat", line);
+}
+
+static void tell_failure(worker *w, const ck_case *one, const char *what, const char *arg, json_t *index,
+                         const char *expected, const char *got)
+{
+    json_t *failure = case_json(w, one);
+    json_object_set_new(failure, "what", json_text(what));
+    json_object_set_new(failure, "arg", json_text(arg));
+    json_object_set_new(failure, "index", index);
+    json_object_set_new(failure, "expected", json_text(expected));
+    json_object_set_new(failure, "got", json_text(got));
+    if (++w->failed <= MAX_TOLD)
+        tell(json_pack("{s:o}", "failure", failure));
+    else
+        json_decref(failure);
+}
+
+static bool visit(void *user, const ck_case *one)
+{
+    worker *w = user;
+    ck_result result;
+    kr_error err;
+    tell(json_pack("{s:o}", "at", case_json(w, one)));
+    w->checks++;
+    kr_status status = ck_check(one, &result, &err);
+    if (status)
+        tell_failure(w, one, status == KR_PROCESS_LOST ? "fault" : "no launch", NULL, json_null(), "done",
+                     err.message);
+    else if (!result.ok)
+        tell_failure(w, one, result.what, result.arg, json_integer(result.index), result.expected,
+                     result.got);
+    w->lost = status == KR_PROCESS_LOST;
+    return !w->lost;
+}
+
+static kr_status read_options(const invocation *cli, const kr_op *op, ck_walk_options *o, ck_class *class,
+                              kr_cc *cc, uint64_t *sizes, size_t *shift, kr_error *err)
+{
+    uint64_t number = 0, limit = LIMIT_S;
+    bool given = false;
+    const char *names[CK_N_CLASSES], *name = cli_value(cli, OPT_CLASS), *max_cc = cli_value(cli, OPT_MAX_CC);
+    *o = (ck_walk_options){
+        .quick = cli_has(cli, OPT_QUICK), .variant = cli_value(cli, OPT_VARIANT), .seed = 1};
+    for (int i = 0; i < CK_N_CLASSES; i++)
+        names[i] = ck_class_name((ck_class)i);
+    if (name && !ck_class_find(name, class)) {
+        tool_fail(err, KR_INVALID_ARGUMENT, "unknown class \"%s\"", name);
+        suggest(err, name, names, CK_N_CLASSES);
+        return err->status;
+    }
+    kr_status status = max_cc ? kr_cc_parse(max_cc, cc, err) : KR_OK;
+    if (!status)
+        status = cli_number(cli, OPT_SEED, &o->seed, err);
+    if (!status)
+        status = cli_number(cli, OPT_SHIFT, &number, err);
+    if (!status)
+        status = cli_number(cli, OPT_LIMIT, &limit, err);
+    if (!status && (limit < 1 || limit > 86400))
+        status =
+            tool_fail(err, KR_INVALID_ARGUMENT, "--limit %s: 1 to 86400 seconds", cli_value(cli, OPT_LIMIT));
+    if (!status && op && cli_has(cli, OPT_SHAPE))
+        status = read_sizes(cli, op, sizes, &given, err);
+    *shift = (size_t)number;
+    limit_s = (unsigned)limit;
+    o->class = name ? class : NULL;
+    o->max_cc = max_cc ? cc : NULL;
+    o->sizes = given ? sizes : NULL;
+    o->shift_bytes = cli_has(cli, OPT_SHIFT) ? shift : NULL;
+    return status;
+}
+
+static int work(const invocation *cli)
+{
+    session s = {0};
+    worker w = {.cli = cli};
+    kr_error err;
+    const kr_op *op;
+    kr_type type;
+    ck_walk_options options;
+    ck_class class;
+    kr_cc max_cc;
+    uint64_t sizes[KR_MAX_OP_ARGS] = {0};
+    size_t shift;
+    alarm(limit_s);
+    kr_status status = session_open(&s, cli, true, &err);
+    w.driver = s.driver;
+    if (!status)
+        status = kr_registry_find(s.registry, cli->operands[0], &op, &type, &err);
+    if (!status)
+        status = read_options(cli, op, &options, &class, &max_cc, sizes, &shift, &err);
+    if (!status)
+        status = ck_walk(s.registry, s.devices, s.n_devices, op, type, &options, visit, &w, &err);
+    if (status)
+        tell(json_pack("{s:{s:s, s:i, s:s}}", "error", "message", err.message, "status", (int)err.status,
+                       "advice", err.advice));
+    tell(json_pack("{s:I, s:I, s:b}", "checks", (json_int_t)w.checks, "failed", (json_int_t)w.failed, "lost",
+                   w.lost));
+    if (!w.lost)
+        session_close(&s);
+    return EXIT_DONE;
+}
+
+/* ---- the parent ---- */
+
+typedef struct tally {
+    const invocation *cli;
+    size_t checks, failed;
+    json_t *failures;
+} tally;
+
+static const char *word(const json_t *failure, const char *key)
+{
+    return json_string_value(json_object_get(failure, key));
+}
+
+static void print_failure(const json_t *f)
+{
+    const char *type = word(f, "type"), *arg = word(f, "arg"), *got = word(f, "got");
+    printf("%sFAILED%s %s%s%s %s on device %d, shape %s, class %s\n", color(stdout, false), plain(stdout),
+           word(f, "op"), type ? "." : "", type ? type : "", word(f, "variant"),
+           (int)json_integer_value(json_object_get(f, "device")), word(f, "shape"), word(f, "class"));
+    if (arg)
+        printf("  %s of %s at %" JSON_INTEGER_FORMAT ": expected %s, got %s\n", word(f, "what"), arg,
+               json_integer_value(json_object_get(f, "index")), word(f, "expected"), got);
+    else
+        printf("  %s: %s\n", word(f, "what"), got ? got : "");
+    printf("  repeat: %s\n", word(f, "repeat"));
+}
+
+static void add_failure(tally *t, json_t *failure)
+{
+    json_array_append(t->failures, failure);
+    if (!t->cli->json)
+        print_failure(failure);
+}
+
+/* A failure that is no single check's: the op did not compile, or the child died. */
+static void add_broken(tally *t, const char *name, const json_t *last, const char *what, const char *got)
+{
+    char op[64];
+    const char *dot = strchr(name, '.');
+    json_t *failure = last ? json_deep_copy(last) : json_object();
+    snprintf(op, sizeof op, "%.*s", (int)strcspn(name, "."), name);
+    if (!last) {
+        static const char *const empty[] = {"variant", "device", "shape", "class", "seed"};
+        json_object_set_new(failure, "op", json_string(op));
+        json_object_set_new(failure, "type", json_text(dot ? dot + 1 : NULL));
+        for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
+            json_object_set_new(failure, empty[i], json_null());
+        snprintf(op, sizeof op, "kregistry verify %.40s", name);
+        json_object_set_new(failure, "repeat", json_string(op));
+    }
+    json_object_set_new(failure, "what", json_string(what));
+    json_object_set_new(failure, "index", json_null());
+    json_object_set_new(failure, "expected", json_null());
+    json_object_set_new(failure, "got", json_text(got));
+    t->failed++;
+    json_array_append_new(t->failures, failure);
+    if (!t->cli->json)
+        printf("%sFAILED%s %s\n  %s: %s\n", color(stdout, false), plain(stdout), name, what, got);
+}
+
+/* What the child was told, with the driver that the parent found. */
+static char **child_arguments(const invocation *cli, const char *driver, const char *name)
+{
+    static const struct {
+        option_id id;
+        const char *word;
+    } passed[] = {{OPT_DEVICE, "--device"},   {OPT_NVRTC, "--nvrtc"},   {OPT_OPS, "--ops"},
+                  {OPT_VARIANT, "--variant"}, {OPT_MAX_CC, "--max-cc"}, {OPT_SEED, "--seed"},
+                  {OPT_SHAPE, "--shape"},     {OPT_CLASS, "--class"},   {OPT_SHIFT, "--shift"},
+                  {OPT_LIMIT, "--limit"}};
+    size_t most = 16 + 2 * cli->n_values[OPT_OPS], n = 0;
+    for (size_t p = 0; p < sizeof passed / sizeof *passed; p++)
+        most += 2 * cli->n_values[passed[p].id];
+    const char **words = tool_alloc(most * sizeof *words);
+    words[n++] = "kregistry";
+    words[n++] = "verify";
+    words[n++] = name;
+    words[n++] = "--worker";
+    words[n++] = "--driver";
+    words[n++] = driver;
+    if (cli_has(cli, OPT_QUICK))
+        words[n++] = "--quick";
+    if (cli_has(cli, OPT_VERBOSE))
+        words[n++] = "--verbose";
+    for (size_t p = 0; p < sizeof passed / sizeof *passed; p++)
+        for (size_t i = 0; i < cli->n_values[passed[p].id]; i++) {
+            words[n++] = passed[p].word;
+            words[n++] = cli->values[passed[p].id][i];
+        }
+    return (char **)words;
+}
+
+static pid_t start_child(char **words, FILE **ret_story)
+{
+    int ends[2];
+    pid_t child = -1;
+    posix_spawn_file_actions_t actions;
+    if (pipe(ends))
+        return -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    if (posix_spawn(&child, "/proc/self/exe", &actions, NULL, words, environ))
+        child = -1;
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    *ret_story = child < 0 ? NULL : fdopen(ends[0], "r");
+    if (!*ret_story)
+        close(ends[0]);
+    return child;
+}
+
+/* Returns the status of an error that ends the whole command: wrong options are wrong for every op. */
+static kr_status hear(tally *t, const char *name, FILE *story, pid_t child, kr_error *err)
+{
+    char *line = NULL, text[256];
+    size_t room = 0;
+    json_t *last = NULL;
+    bool ended = false;
+    kr_status status = KR_OK;
+    while (getline(&line, &room, story) >= 0) {
+        json_t *said = json_loads(line, 0, NULL), *part;
+        if ((part = json_object_get(said, "at"))) {
+            json_decref(last);
+            last = json_incref(part);
+        } else if ((part = json_object_get(said, "failure"))) {
+            add_failure(t, part);
+        } else if ((part = json_object_get(said, "error"))) {
+            kr_status why = (kr_status)json_integer_value(json_object_get(part, "status"));
+            const char *message = json_string_value(json_object_get(part, "message"));
+            if (why == KR_INVALID_ARGUMENT || why == KR_NOT_ON_THIS_DEVICE || why == KR_NOT_ON_THIS_MACHINE) {
+                status = tool_fail(err, why, "%s", message);
+                tool_advice(err, "%s", json_string_value(json_object_get(part, "advice")));
+            } else {
+                add_broken(t, name, NULL, why == KR_COMPILE_FAILED ? "does not compile" : "cannot be checked",
+                           message);
+            }
+        } else if (json_object_get(said, "checks")) {
+            ended = true;
+            t->checks += (size_t)json_integer_value(json_object_get(said, "checks"));
+            t->failed += (size_t)json_integer_value(json_object_get(said, "failed"));
+        }
+        json_decref(said);
+    }
+    int result = 0;
+    waitpid(child, &result, 0);
+    if (!ended) {
+        const bool timed_out = WIFSIGNALED(result) && WTERMSIG(result) == SIGALRM;
+        if (timed_out)
+            snprintf(text, sizeof text, "no end within %u seconds", limit_s);
+        else if (WIFSIGNALED(result))
+            snprintf(text, sizeof text, "the process ended by signal %d (%s)", WTERMSIG(result),
+                     strsignal(WTERMSIG(result)));
+        else
+            snprintf(text, sizeof text, "the process ended early with exit code %d", WEXITSTATUS(result));
+        add_broken(t, name, last, timed_out ? "hang" : "crash", text);
+    }
+    json_decref(last);
+    free(line);
+    return status;
+}
+
+static kr_status verify_op(tally *t, const session *s, const char *name, kr_error *err)
+{
+    FILE *story = NULL;
+    size_t checks = t->checks, failed = t->failed;
+    if (isatty(STDERR_FILENO) && !cli_has(t->cli, OPT_QUIET))
+        fprintf(stderr, "%s ...\r", name);
+    char **words = child_arguments(t->cli, s->driver, name);
+    pid_t child = start_child(words, &story);
+    free(words);
+    if (child < 0 || !story)
+        return tool_fail(err, KR_IO, "cannot start a child process: %m");
+    kr_status status = hear(t, name, story, child, err);
+    fclose(story);
+    if (!status && !t->cli->json)
+        printf("%-20s %6zu checks, %zu failed\n", name, t->checks - checks, t->failed - failed);
+    return status;
+}
+
+static bool has_variant(const kr_op *op, const char *variant)
+{
+    kr_error err;
+    return check_variant(op, variant, &err) == KR_OK;
+}
+
+static kr_status nothing_to_verify(const invocation *cli, session *s, const char *glob, kr_error *err)
+{
+    const kr_op *op;
+    const char *variant = cli_value(cli, OPT_VARIANT);
+    kr_type type;
+    kr_status status = find_op(cli, s->registry, glob ? glob : "*", &op, &type, err);
+    if (status == KR_OK)
+        return check_variant(op, variant, err);
+    if (glob && !strpbrk(glob, "*?["))
+        return status;
+    return tool_fail(err, KR_NOT_FOUND, "no op matches \"%s\"%s%s", glob ? glob : "*",
+                     variant ? " with a variant " : "", variant ? variant : "");
+}
+
+static kr_status verify_all(const invocation *cli, session *s, tally *t, kr_error *err)
+{
+    const char *glob = cli->n_operands ? cli->operands[0] : NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < kr_registry_n_ops(s->registry); i++) {
+        const kr_op *op = kr_registry_op(s->registry, i);
+        for (size_t type = 0; type < (op->n_types ? op->n_types : 1); type++) {
+            char name[64];
+            ck_full_name(op, op->types[type], name, sizeof name);
+            if (glob && fnmatch(glob, name, 0) != 0 && fnmatch(glob, op->name, 0) != 0)
+                continue;
+            if (!has_variant(op, cli_value(cli, OPT_VARIANT)))
+                continue;
+            n++;
+            kr_status status = verify_op(t, s, name, err);
+            if (status)
+                return status;
+        }
+    }
+    return n ? KR_OK : nothing_to_verify(cli, s, glob, err);
+}
+
+int run_verify(const invocation *cli)
+{
+    session s = {0};
+    kr_error err;
+    ck_walk_options options;
+    ck_class class;
+    kr_cc max_cc;
+    size_t shift;
+    if (cli_has(cli, OPT_WORKER))
+        return work(cli);
+    tally t = {.cli = cli, .failures = json_array()};
+    kr_status status = read_options(cli, NULL, &options, &class, &max_cc, NULL, &shift, &err);
+    if (!status)
+        status = session_open(&s, cli, true, &err);
+    if (!status && s.n_devices == 0)
+        status = tool_fail(&err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
+    if (!status)
+        status = verify_all(cli, &s, &t, &err);
+    if (!status && t.checks == 0 && t.failed == 0)
+        status = tool_fail(&err, KR_NOT_ON_THIS_DEVICE,
+                           "nothing was checked: no variant runs on the devices here");
+    int code = status ? cli_fail(cli, &err) : t.failed ? EXIT_NOT_SO : EXIT_DONE;
+    if (!status && cli->json)
+        cli_print(json_pack("{s:I, s:I, s:O}", "checks", (json_int_t)t.checks, "failed", (json_int_t)t.failed,
+                            "failures", t.failures),
+                  0);
+    else if (!status)
+        printf("%zu checks, %zu failed\n", t.checks, t.failed);
+    json_decref(t.failures);
+    session_close(&s);
+    return code;
+}
