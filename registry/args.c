@@ -155,11 +155,13 @@ kr_status kr__bind_one(const kr__op_def *def, size_t type_index, size_t index, k
     return status;
 }
 
-static kr_status check_count(const kr_op *op, size_t n, kr_error *err)
+static kr_status check_list(const kr_op *op, kr_args args, kr_error *err)
 {
+    const size_t n = args.n;
     const size_t want = kr__n_caller_args(op);
     if (n == want)
-        return KR_OK;
+        return !n || args.list ? KR_OK
+                               : KR_FAIL(err, KR_INVALID_ARGUMENT, "the list of the arguments is NULL");
     char names[256] = "";
     for (size_t i = 0; i < want; i++) {
         const size_t used = strlen(names);
@@ -174,7 +176,7 @@ kr_status kr__bind(const kr__op_def *def, size_t type_index, kr_device *device, 
 {
     const kr_op *op = &def->op;
     kr__bound bound = {.align_bytes = UINT64_MAX / 2 + 1};
-    kr_status status = check_count(op, args.n, err);
+    kr_status status = check_list(op, args, err);
     for (size_t i = 0; i < args.n && !status; i++)
         status = kr__bind_one(def, type_index, kr__caller_arg(op, i), device, &args.list[i], &bound, err);
     if (!status) {

@@ -610,6 +610,23 @@ static kr_status read_all(reader *r)
     return KR_OK;
 }
 
+/* NVRTC, the host compiler and the readers of messages must agree on what the bytes say. */
+static kr_status check_text(reader *r, const char *text, size_t bytes)
+{
+    if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+        return wrong(r, "the file begins with a byte-order mark (EF BB BF): save it as UTF-8 without one");
+    if (memchr(text, '\0', bytes))
+        return wrong(r, "the file holds a zero byte; it is no source text");
+    const size_t good = kr__utf8_good(text, bytes);
+    if (good == bytes)
+        return KR_OK;
+    line where = {.number = 1};
+    for (size_t i = 0; i < good; i++)
+        where.number += text[i] == '\n';
+    r->at = &where;
+    return wrong(r, "the byte %02X is not UTF-8", (unsigned char)text[good]);
+}
+
 kr_status kr__op_parse(const char *file, const char *text, size_t text_bytes, kr__op_def **ret_def,
                        kr_error *err)
 {
@@ -627,9 +644,7 @@ kr_status kr__op_parse(const char *file, const char *text, size_t text_bytes, kr
     if (!def->op.file || !def->text)
         status =
             KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the %zu bytes of %s", text_bytes, file);
-    else if (memchr(text, '\0', text_bytes))
-        status = wrong(r, "the file holds a zero byte; it is no source text");
-    else
+    else if (!(status = check_text(r, text, text_bytes)))
         status = read_all(r);
     free(r);
     if (status)

@@ -38,6 +38,7 @@ static void free_built(kr__built *built)
 {
     for (kr__built *next; built; built = next) {
         next = built->next;
+        kr__code_release(&built->code);
         kr_compiled_destroy(&built->compiled);
         free(built->failure);
         free(built);

@@ -37,8 +37,11 @@ void kr_group_destroy(kr_group **group)
 kr_status kr_group_create(kr_runtime *runtime, const kr_group_options *options, kr_group **ret_group,
                           kr_error *err)
 {
+    KR_REQUIRE(err, runtime, ret_group);
     kr_group_options own;
     kr_status status = KR_OPTIONS(err, options, own);
+    if (!status)
+        status = kr__require_list(err, "devices", own.devices, own.n_devices);
     if (status)
         return status;
     const size_t n = own.devices ? own.n_devices : kr_runtime_n_devices(runtime);
@@ -66,12 +69,12 @@ kr_status kr_group_create(kr_runtime *runtime, const kr_group_options *options, 
 
 size_t kr_group_n_devices(const kr_group *group)
 {
-    return group->n;
+    return group ? group->n : 0;
 }
 
 kr_device *kr_group_device(const kr_group *group, size_t index)
 {
-    return index < group->n ? group->members[index].device : NULL;
+    return group && index < group->n ? group->members[index].device : NULL;
 }
 
 /* ---- dividing ---- */
@@ -431,6 +434,9 @@ static void free_parts(run *r)
 kr_status kr_group_run(kr_group *group, kr_registry *registry, const char *full_name, void *const args[],
                        size_t n_args, kr_group_part *ret_parts, kr_error *err)
 {
+    KR_REQUIRE(err, group, registry, full_name);
+    if (n_args)
+        KR_REQUIRE(err, args);
     run r = {.registry = registry, .full_name = full_name};
     kr_status status = kr__registry_find(registry, full_name, &r.entry, &r.type_index, err);
     if (status)

@@ -40,12 +40,15 @@ typedef struct kr__slot {
     kr_error *failure; /* under the lock: why it cannot be had; will not change by trying again */
 } kr__slot;
 
-/* One compile: an (op, type, variant, arch, kind). */
+/* One image of an (op, type, variant), shipped or compiled: what the driver loads for all devices that take
+ * it. */
 typedef struct kr__built {
+    const kr__embedded_image *shipped; /* NULL: compiled for arch, to kind */
     kr_cc arch;
     kr_image_kind kind;
     bool busy; /* under the registry's lock, like the rest */
     kr_compiled *compiled;
+    kr__code *code;
     kr_error *failure;
     struct kr__built *next;
 } kr__built;
@@ -91,7 +94,8 @@ struct kr_registry {
     pthread_cond_t landed;      /* something busy is no longer */
     pthread_mutex_t nvrtc_lock; /* opening NVRTC */
     bool nvrtc_tried;
-    kr_nvrtc *nvrtc; /* NULL: not there, or not opened yet */
+    kr_nvrtc *nvrtc;         /* NULL: not there, or not opened yet */
+    kr_error *nvrtc_failure; /* why it is not there */
 };
 
 /* ---- names (registry.c) ---- */
@@ -103,6 +107,8 @@ kr_status kr__registry_find(kr_registry *registry, const char *full_name, kr__en
 kr_status kr__variant_find(const kr_op *op, const char *name, size_t *ret_variant, kr_error *err);
 /* NULL when there is none or none may be used. */
 kr_nvrtc *kr__registry_nvrtc(kr_registry *registry);
+/* Adds to an error why there is none, after kr__registry_nvrtc has answered NULL. */
+void kr__registry_tell_nvrtc(const kr_registry *registry, kr_error *err);
 size_t kr__device_index(const kr_registry *registry, const kr_device *device);
 /* Shipped images of an op. */
 const kr__embedded_image *kr__shipped_images(const kr__op_def *def, size_t *ret_n);

@@ -219,20 +219,14 @@ static kr_status in_op(const request *r, kr_status status, kr_error *err)
     return status;
 }
 
-static void note_launch(const request *r)
-{
-    char name[KR__MAX_FULL_NAME];
-    kr__device_note_launch(r->prepared.device, kr__op_full_name(&def_of(r)->op, r->type_index, name));
-}
-
 kr_status kr_launch(kr_registry *registry, kr_stream *stream, const char *full_name, kr_args args,
                     const kr_launch_options *options, kr_error *err)
 {
+    KR_REQUIRE(err, registry, stream, full_name);
     request r;
     kr_status status = prepare(registry, stream, full_name, args, options, &r, err);
     if (status)
         return status;
-    note_launch(&r);
     if (!has_work(&def_of(&r)->op))
         status = run(&r.prepared, err);
     else if (has_pools(stream->device))
@@ -253,6 +247,7 @@ struct kr_launcher {
 kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const char *full_name, kr_args args,
                              const kr_launch_options *options, kr_launcher **ret_launcher, kr_error *err)
 {
+    KR_REQUIRE(err, registry, stream, full_name, ret_launcher);
     kr_launcher *launcher = kr__alloc(1, sizeof *launcher, err);
     if (!launcher)
         return KR_OUT_OF_HOST_MEMORY;
@@ -265,7 +260,6 @@ kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const cha
         kr_launcher_destroy(&launcher);
         return status;
     }
-    note_launch(r);
     launcher->prepared = r->prepared;
     for (size_t i = 0; i < launcher->prepared.n_params; i++)
         launcher->prepared.params[i] = &launcher->prepared.values[i];
@@ -302,6 +296,7 @@ static kr_status check_align(const request *r, size_t index, const kr_arg *value
 
 kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_error *err)
 {
+    KR_REQUIRE(err, launcher);
     request *r = &launcher->request;
     const kr_op *op = &def_of(r)->op;
     const size_t at = kr__caller_arg(op, index);
@@ -333,6 +328,7 @@ kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_
 
 kr_status kr_launcher_run(kr_launcher *launcher, kr_error *err)
 {
+    KR_REQUIRE(err, launcher);
     return run(&launcher->prepared, err);
 }
 
@@ -374,6 +370,7 @@ kr_status kr_registry_resolve(kr_registry *registry, const char *full_name, kr_d
                               const uint64_t *sizes, const kr_launch_options *options,
                               kr_resolution *ret_resolution, kr_error *err)
 {
+    KR_REQUIRE(err, registry, full_name, device, ret_resolution);
     kr_launch_options own;
     request r;
     uint64_t defaults[KR_MAX_OP_ARGS];

@@ -20,152 +20,6 @@ static size_t place_of(const want *w)
     return w->type_index * w->entry->def->op.n_variants + w->variant;
 }
 
-/* Will asking again give the same answer? Then it is kept. */
-static bool is_lasting(kr_status status)
-{
-    return status == KR_COMPILE_FAILED || status == KR_INVALID_ARGUMENT || status == KR_NOT_ON_THIS_DEVICE ||
-           status == KR_NOT_FOUND;
-}
-
-static kr_error *keep(const kr_error *err, kr_status status)
-{
-    kr_error *kept = is_lasting(status) ? malloc(sizeof *kept) : NULL;
-    if (kept)
-        *kept = *err;
-    return kept;
-}
-
-static void tell(const kr_error *from, kr_error *to)
-{
-    if (to)
-        *to = *from;
-}
-
-/* ---- compiling ---- */
-
-static kr_status compile(const want *w, kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled,
-                         kr_error *err)
-{
-    kr_nvrtc *nvrtc = kr__registry_nvrtc(w->registry);
-    if (!nvrtc)
-        return KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "there is no NVRTC");
-    return kr__op_compile(nvrtc, w->entry->def, w->type_index, w->variant, arch, kind, ret_compiled, err);
-}
-
-static kr__built *find_built(kr__built *list, kr_cc arch, kr_image_kind kind)
-{
-    while (list &&
-           (kr_cc_compare(list->arch, arch) || list->arch.suffix != arch.suffix || list->kind != kind))
-        list = list->next;
-    return list;
-}
-
-/* The compiled image, made by one thread whoever else asks meanwhile. */
-static kr_status build(const want *w, kr_cc arch, kr_image_kind kind, const kr_compiled **ret_compiled,
-                       kr_error *err)
-{
-    kr_registry *registry = w->registry;
-    kr__built **list = &w->entry->built[place_of(w)];
-    kr_status status = KR_OK;
-    pthread_mutex_lock(&registry->lock);
-    kr__built *built = find_built(*list, arch, kind);
-    if (!built && (built = kr__alloc(1, sizeof *built, err))) {
-        *built = (kr__built){.arch = arch, .kind = kind, .next = *list};
-        *list = built;
-    }
-    while (built && built->busy)
-        pthread_cond_wait(&registry->landed, &registry->lock);
-    if (!built) {
-        status = KR_OUT_OF_HOST_MEMORY;
-    } else if (built->failure) {
-        tell(built->failure, err);
-        status = built->failure->status;
-    } else if (!built->compiled) {
-        kr_compiled *compiled = NULL;
-        built->busy = true;
-        pthread_mutex_unlock(&registry->lock);
-        status = compile(w, arch, kind, &compiled, err);
-        pthread_mutex_lock(&registry->lock);
-        built->busy = false;
-        built->compiled = compiled;
-        built->failure = status ? keep(err, status) : NULL;
-        pthread_cond_broadcast(&registry->landed);
-    }
-    if (!status)
-        *ret_compiled = built->compiled;
-    pthread_mutex_unlock(&registry->lock);
-    return status;
-}
-
-/* ---- loading one candidate ---- */
-
-/* The bytes to load, and the PTX that they were made from where that is at hand. */
-typedef struct image {
-    const void *bytes;
-    size_t n_bytes;
-    const char *ptx;
-    size_t ptx_bytes;
-} image;
-
-static kr_status get_image(const want *w, const kr__candidate *c, image *ret_image, kr_error *err)
-{
-    if (c->shipped) {
-        const bool ptx = c->kind == KR_IMAGE_PTX;
-        *ret_image = (image){c->shipped->bytes, c->shipped->n_bytes, ptx ? c->shipped->bytes : NULL,
-                             ptx ? c->shipped->n_bytes : 0};
-        return KR_OK;
-    }
-    const kr_compiled *compiled;
-    const kr_status status = build(w, c->arch, c->kind, &compiled, err);
-    if (!status)
-        *ret_image = (image){compiled->image, compiled->image_bytes, compiled->ptx,
-                             compiled->ptx ? strlen(compiled->ptx) : 0};
-    return status;
-}
-
-static kr_status load_image(const want *w, const kr__candidate *c, const image *img, const char *name,
-                            kr__loaded *loaded, kr_error *err)
-{
-    const kr__op_def *def = w->entry->def;
-    const kr__launch_rule *rule = &def->variants[w->variant].launch;
-    kr_status status = kr_module_load(w->device, img->bytes, img->n_bytes, name, &loaded->module, err);
-    if (!status)
-        status = kr_module_kernel(loaded->module, def->op.variants[w->variant].name, &loaded->kernel, err);
-    if (!status)
-        status = kr__signature_check(def, w->type_index, w->variant, loaded->kernel, img->ptx, img->ptx_bytes,
-                                     err);
-    if (!status && rule->kind == KR__LAUNCH_ELEMENTWISE && !rule->shared)
-        status = kr__fit_of(loaded->kernel, rule->block[0], 0, &loaded->usual, err);
-    loaded->kind = c->kind;
-    loaded->arch = c->arch;
-    loaded->origin = c->shipped ? "shipped" : "nvrtc";
-    return status;
-}
-
-static kr_status load_candidate(const want *w, const kr__candidate *c, kr__loaded **ret_loaded, kr_error *err)
-{
-    char op_name[KR__MAX_FULL_NAME], image_name[64], name[160];
-    kr__op_full_name(&w->entry->def->op, w->type_index, op_name);
-    kr__candidate_image(c, image_name);
-    kr__format(name, sizeof name, "%s %s (%s)", op_name, w->entry->def->op.variants[w->variant].name,
-               image_name);
-    image img;
-    kr_status status = get_image(w, c, &img, err);
-    kr__loaded *loaded = status ? NULL : kr__alloc(1, sizeof *loaded, err);
-    if (!status)
-        status = loaded ? load_image(w, c, &img, name, loaded, err) : KR_OUT_OF_HOST_MEMORY;
-    if (!status) {
-        *ret_loaded = loaded;
-        return KR_OK;
-    }
-    if (loaded)
-        kr_module_destroy(&loaded->module);
-    free(loaded);
-    kr__error_op(err, op_name);
-    kr__error_image(err, image_name);
-    return status;
-}
-
 /* Is the failure one of this image alone, so that another may do? The driver's answers are those that say so
  * of an image; a source that does not compile is the op's fault and is told. */
 static bool another_may_do(const kr_error *err, kr_status status)
@@ -187,6 +41,152 @@ static bool another_may_do(const kr_error *err, kr_status status)
     return status == KR_NOT_ON_THIS_MACHINE || status == KR_NOT_ON_THIS_DEVICE || status == KR_CORRUPT;
 }
 
+/* Will asking again give the same answer? Then it is kept. */
+static bool is_lasting(const kr_error *err, kr_status status)
+{
+    return status == KR_COMPILE_FAILED || status == KR_INVALID_ARGUMENT || status == KR_NOT_FOUND ||
+           (status == KR_NOT_ON_THIS_DEVICE && another_may_do(err, status));
+}
+
+static kr_error *keep(const kr_error *err, kr_status status)
+{
+    kr_error *kept = is_lasting(err, status) ? malloc(sizeof *kept) : NULL;
+    if (kept)
+        *kept = *err;
+    return kept;
+}
+
+static void tell(const kr_error *from, kr_error *to)
+{
+    if (to)
+        *to = *from;
+}
+
+/* ---- an image, made once ---- */
+
+static kr_status compile(const want *w, kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled,
+                         kr_error *err)
+{
+    kr_nvrtc *nvrtc = kr__registry_nvrtc(w->registry);
+    if (!nvrtc) {
+        KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "there is no NVRTC");
+        kr__registry_tell_nvrtc(w->registry, err);
+        return KR_NOT_ON_THIS_MACHINE;
+    }
+    return kr__op_compile(nvrtc, w->entry->def, w->type_index, w->variant, arch, kind, ret_compiled, err);
+}
+
+static kr__built *find_built(kr__built *list, const kr__candidate *c)
+{
+    while (list && (list->shipped != c->shipped || kr_cc_compare(list->arch, c->arch) ||
+                    list->arch.suffix != c->arch.suffix || list->kind != c->kind))
+        list = list->next;
+    return list;
+}
+
+static kr_status fill(const want *w, kr__built *built, const char *name, kr_error *err)
+{
+    kr_status status = built->shipped ? KR_OK : compile(w, built->arch, built->kind, &built->compiled, err);
+    if (!status)
+        status = kr__code_create(
+            w->registry->runtime->driver, built->shipped ? built->shipped->bytes : built->compiled->image,
+            built->shipped ? built->shipped->n_bytes : built->compiled->image_bytes, name, &built->code, err);
+    return status;
+}
+
+/* The candidate's image, made by one thread whoever else asks meanwhile. */
+static kr_status build(const want *w, const kr__candidate *c, const char *name, const kr__built **ret_built,
+                       kr_error *err)
+{
+    kr_registry *registry = w->registry;
+    kr__built **list = &w->entry->built[place_of(w)];
+    kr_status status = KR_OK;
+    pthread_mutex_lock(&registry->lock);
+    kr__built *built = find_built(*list, c);
+    if (!built && (built = kr__alloc(1, sizeof *built, err))) {
+        *built = (kr__built){.shipped = c->shipped, .arch = c->arch, .kind = c->kind, .next = *list};
+        *list = built;
+    }
+    while (built && built->busy)
+        pthread_cond_wait(&registry->landed, &registry->lock);
+    if (!built) {
+        status = KR_OUT_OF_HOST_MEMORY;
+    } else if (built->failure) {
+        tell(built->failure, err);
+        status = built->failure->status;
+    } else if (!built->code) {
+        built->busy = true;
+        pthread_mutex_unlock(&registry->lock);
+        status = fill(w, built, name, err);
+        pthread_mutex_lock(&registry->lock);
+        built->busy = false;
+        built->failure = status ? keep(err, status) : NULL;
+        if (status)
+            kr_compiled_destroy(&built->compiled);
+        pthread_cond_broadcast(&registry->landed);
+    }
+    if (!status)
+        *ret_built = built;
+    pthread_mutex_unlock(&registry->lock);
+    return status;
+}
+
+/* ---- loading one candidate ---- */
+
+/* The PTX that the image is or was made with, where it is at hand. */
+static const char *ptx_of(const kr__built *built, size_t *ret_bytes)
+{
+    const char *ptx = built->compiled                        ? built->compiled->ptx
+                      : built->shipped->kind == KR_IMAGE_PTX ? built->shipped->bytes
+                                                             : NULL;
+    *ret_bytes = !ptx ? 0 : built->compiled ? strlen(ptx) : built->shipped->n_bytes;
+    return ptx;
+}
+
+static kr_status load_image(const want *w, const kr__candidate *c, const kr__built *built, kr__loaded *loaded,
+                            kr_error *err)
+{
+    const kr__op_def *def = w->entry->def;
+    const kr__launch_rule *rule = &def->variants[w->variant].launch;
+    size_t ptx_bytes;
+    const char *ptx = ptx_of(built, &ptx_bytes);
+    kr_status status = kr__code_load(built->code, w->device, &loaded->module, err);
+    if (!status)
+        status = kr_module_kernel(loaded->module, def->op.variants[w->variant].name, &loaded->kernel, err);
+    if (!status)
+        status = kr__signature_check(def, w->type_index, w->variant, loaded->kernel, ptx, ptx_bytes, err);
+    if (!status && rule->kind == KR__LAUNCH_ELEMENTWISE && !rule->shared)
+        status = kr__fit_of(loaded->kernel, rule->block[0], 0, &loaded->usual, err);
+    loaded->kind = c->kind;
+    loaded->arch = c->arch;
+    loaded->origin = c->shipped ? "shipped" : "nvrtc";
+    return status;
+}
+
+static kr_status load_candidate(const want *w, const kr__candidate *c, kr__loaded **ret_loaded, kr_error *err)
+{
+    char op_name[KR__MAX_FULL_NAME], image_name[64], name[160];
+    kr__op_full_name(&w->entry->def->op, w->type_index, op_name);
+    kr__candidate_image(c, image_name);
+    kr__format(name, sizeof name, "%s %s (%s)", op_name, w->entry->def->op.variants[w->variant].name,
+               image_name);
+    const kr__built *built;
+    kr_status status = build(w, c, name, &built, err);
+    kr__loaded *loaded = status ? NULL : kr__alloc(1, sizeof *loaded, err);
+    if (!status)
+        status = loaded ? load_image(w, c, built, loaded, err) : KR_OUT_OF_HOST_MEMORY;
+    if (!status) {
+        *ret_loaded = loaded;
+        return KR_OK;
+    }
+    if (loaded)
+        kr_module_destroy(&loaded->module);
+    free(loaded);
+    kr__error_op(err, op_name);
+    kr__error_image(err, image_name);
+    return status;
+}
+
 /* ---- one variant ---- */
 
 static void note(kr__text *reasons, const char *what, const char *image_name, const char *reason)
@@ -200,19 +200,16 @@ static kr_status none_will_do(const want *w, const char *reasons, kr_error *err)
 {
     char op_name[KR__MAX_FULL_NAME], cc[KR_CC_TEXT_BYTES];
     const kr_device_info *info = kr_device_get_info(w->device);
-    KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "nothing of it can run on device %d (%s): %s", info->ordinal,
+    KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "nothing of it can run on %s (%s): %s", info->name,
             kr_cc_format(info->cc, cc), reasons ? reasons : "out of host memory");
     kr__error_op(err, kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
     kr__error_device(err, info->ordinal);
     if (kr__registry_nvrtc(w->registry))
         kr__error_advice(err, "`kregistry explain %s` shows every choice", op_name);
     else if (w->registry->no_nvrtc)
-        kr__error_advice(err, "Let the registry use NVRTC (no_nvrtc), or ship an image for this device");
+        kr__error_advice(err, "Let NVRTC be used, or ship an image for this device");
     else
-        kr__error_advice(
-            err,
-            "Install NVRTC, or say where it is (KREGISTRY_NVRTC), so that the op can be compiled for this "
-            "device");
+        kr__registry_tell_nvrtc(w->registry, err);
     return KR_NOT_ON_THIS_DEVICE;
 }
 
@@ -302,8 +299,8 @@ static kr_status fill_chain(want *w, kr__chain *chain, kr__text *reasons, kr_err
         const kr__loaded *loaded;
         w->variant = v;
         const kr_status status = load_variant(w, &loaded, err);
-        if (status && status != KR_NOT_ON_THIS_DEVICE)
-            return status;
+        if (status && !another_may_do(err, status))
+            return status; /* no fault of its images: the device is busy, memory is short, ... */
         if (status) {
             kr__text_add(reasons, "%s%s", reasons->bytes ? "; " : "", err->message);
             continue;
@@ -380,7 +377,7 @@ static kr_status load_named(want *w, const char *variant, uint64_t align_bytes, 
     if (w->entry->def->variants[w->variant].align_bytes > align_bytes)
         return not_aligned(w, align_bytes, err);
     status = load_variant(w, ret_loaded, err);
-    return status == KR_NOT_ON_THIS_DEVICE ? none_will_do(w, err->message, err) : status;
+    return status && another_may_do(err, status) ? none_will_do(w, err->message, err) : status;
 }
 
 kr_status kr__op_load(kr_registry *registry, kr__entry *entry, size_t type_index, const char *variant,
@@ -487,8 +484,11 @@ static size_t list_jobs(kr_registry *registry, const kr__ops *ops, const char *g
 kr_status kr_registry_prepare(kr_registry *registry, const char *glob, const kr_prepare_options *options,
                               kr_error *err)
 {
+    KR_REQUIRE(err, registry, glob);
     kr_prepare_options own;
     kr_status status = KR_OPTIONS(err, options, own);
+    if (!status)
+        status = kr__require_list(err, "devices", own.devices, own.n_devices);
     if (status)
         return status;
     if (!registry->runtime)

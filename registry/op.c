@@ -12,7 +12,7 @@ const char *kr_arg_role_name(kr_arg_role role)
 kr_type kr_op_arg_type(const kr_op *op, size_t arg, kr_type type)
 {
     const kr__op_def *def = kr__op_def_of(op);
-    return def->arg_is_t[arg] ? type : def->arg_types[arg];
+    return op && arg < op->n_args && !def->arg_is_t[arg] ? def->arg_types[arg] : type;
 }
 
 static kr_status value_of(const kr_op *op, const kr__expression *expression, const kr__values *values,
@@ -37,6 +37,7 @@ static kr_status check_arg(const kr_op *op, size_t arg, kr_error *err)
 kr_status kr_op_arg_elements(const kr_op *op, size_t arg, const uint64_t sizes[KR_MAX_OP_ARGS],
                              uint64_t *ret_elements, kr_error *err)
 {
+    KR_REQUIRE(err, op, sizes, ret_elements);
     const kr__op_def *def = kr__op_def_of(op);
     if (check_arg(op, arg, err))
         return KR_INVALID_ARGUMENT;
@@ -61,6 +62,7 @@ kr_status kr_op_arg_elements(const kr_op *op, size_t arg, const uint64_t sizes[K
 kr_status kr_op_arg_minimum(const kr_op *op, size_t arg, const uint64_t sizes[KR_MAX_OP_ARGS],
                             uint64_t *ret_minimum, kr_error *err)
 {
+    KR_REQUIRE(err, op, sizes, ret_minimum);
     if (check_arg(op, arg, err))
         return KR_INVALID_ARGUMENT;
     const kr__expression *minimum = kr__op_def_of(op)->minimums[arg];
@@ -73,6 +75,7 @@ kr_status kr_op_arg_minimum(const kr_op *op, size_t arg, const uint64_t sizes[KR
 kr_status kr_op_cost(const kr_op *op, kr_type type, const uint64_t sizes[KR_MAX_OP_ARGS], double *ret_bytes,
                      double *ret_flops, kr_error *err)
 {
+    KR_REQUIRE(err, op, sizes, ret_bytes, ret_flops);
     const kr__op_def *def = kr__op_def_of(op);
     const kr__values values = {.sizes = sizes, .sizeof_t = op->n_types ? kr_type_bytes(type) : 0};
     uint64_t bytes = 0, flops = 0;
@@ -89,7 +92,7 @@ kr_status kr_op_cost(const kr_op *op, kr_type type, const uint64_t sizes[KR_MAX_
 kr_reference_fn kr_op_reference(const kr_op *op, kr_type type)
 {
     const kr__op_def *def = kr__op_def_of(op);
-    if (!def->embedded)
+    if (!op || !def->embedded)
         return NULL;
     for (size_t i = 0; i < kr__op_n_instances(op); i++)
         if (!op->n_types || op->types[i] == type)

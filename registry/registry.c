@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "registry/internal.h"
+#include "registry/source.h"
 
 /* ---- names ---- */
 
@@ -38,20 +37,21 @@ static kr__entry *entry_of(const kr__ops *ops, const char *name, size_t bytes)
     return strncmp(there, name, bytes) || there[bytes] ? NULL : ops->list[at];
 }
 
+/* A name without a type is compared with names without one. */
 static void suggest(const kr__ops *ops, const char *full_name, kr_error *err)
 {
+    const bool typed = strchr(full_name, '.');
     char best[KR__MAX_FULL_NAME] = "";
-    size_t least = strlen(full_name) / 2 + 2; /* farther than that is no suggestion */
-    for (size_t i = 0; i < ops->n; i++)
-        for (size_t t = 0; t < kr__op_n_instances(&ops->list[i]->def->op); t++) {
+    size_t distance = SIZE_MAX;
+    for (size_t i = 0; i < ops->n; i++) {
+        const kr_op *op = &ops->list[i]->def->op;
+        for (size_t t = 0; t < (typed ? kr__op_n_instances(op) : 1); t++) {
             char name[KR__MAX_FULL_NAME];
-            const size_t distance =
-                kr__distance(full_name, kr__op_full_name(&ops->list[i]->def->op, t, name));
-            if (distance < least) {
-                least = distance;
-                memcpy(best, name, sizeof best);
-            }
+            kr__op_full_name(op, t, name);
+            if (kr__nearer(full_name, typed ? name : op->name, &distance))
+                kr__format(best, sizeof best, "%s", typed ? name : op->name);
         }
+    }
     if (best[0])
         kr__error_advice(err, "Did you mean \"%s\"?", best);
     else
@@ -139,6 +139,7 @@ size_t kr__device_index(const kr_registry *registry, const kr_device *device)
 kr_status kr_registry_find(kr_registry *registry, const char *full_name, const kr_op **ret_op,
                            kr_type *ret_type, kr_error *err)
 {
+    KR_REQUIRE(err, registry, full_name, ret_op);
     kr__entry *entry;
     size_t type_index;
     const kr_status status = kr__registry_find(registry, full_name, &entry, &type_index, err);
@@ -152,13 +153,12 @@ kr_status kr_registry_find(kr_registry *registry, const char *full_name, const k
 
 size_t kr_registry_n_ops(kr_registry *registry)
 {
-    return ops_of(registry)->n;
+    return registry ? ops_of(registry)->n : 0;
 }
 
 const kr_op *kr_registry_op(kr_registry *registry, size_t index)
 {
-    const kr__ops *ops = ops_of(registry);
-    return index < ops->n ? &ops->list[index]->def->op : NULL;
+    return index < kr_registry_n_ops(registry) ? &ops_of(registry)->list[index]->def->op : NULL;
 }
 
 const kr__embedded_image *kr__shipped_images(const kr__op_def *def, size_t *ret_n)
@@ -170,13 +170,14 @@ const kr__embedded_image *kr__shipped_images(const kr__op_def *def, size_t *ret_
 size_t kr_registry_shipped(kr_registry *registry, const kr_op *op, size_t variant,
                            kr_shipped_image *ret_images, size_t max)
 {
-    (void)registry;
+    if (!registry || !op)
+        return 0;
     size_t n_images, n = 0;
     const kr__embedded_image *images = kr__shipped_images(kr__op_def_of(op), &n_images);
     for (size_t i = 0; i < n_images; i++) {
         if (images[i].variant != variant)
             continue;
-        if (n < max)
+        if (ret_images && n < max)
             ret_images[n] = (kr_shipped_image){images[i].kind, images[i].arch, images[i].isa,
                                                op->n_types ? op->types[images[i].type] : KR_TYPE_U8};
         n++;
@@ -224,6 +225,7 @@ static kr_status publish(kr_registry *registry, kr__entry *const *entries, size_
 kr_status kr_registry_add_source(kr_registry *registry, const char *file, const char *text, size_t text_bytes,
                                  kr_error *err)
 {
+    KR_REQUIRE(err, registry, file, text);
     kr__entry *entry = NULL;
     kr_status status = kr__entry_create(registry, file, text, text_bytes, &entry, err);
     if (!status)
@@ -233,60 +235,50 @@ kr_status kr_registry_add_source(kr_registry *registry, const char *file, const 
     return status;
 }
 
-static int is_cu(const struct dirent *file)
+static kr_status entry_from_file(kr_registry *registry, const char *path, kr__entry **ret_entry,
+                                 kr_error *err)
 {
-    const size_t bytes = strlen(file->d_name);
-    return bytes > 3 && !strcmp(file->d_name + bytes - 3, ".cu");
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static kr_status entry_from_file(kr_registry *registry, const char *folder, const char *name,
-                                 kr__entry **ret_entry, kr_error *err)
-{
+    const char *slash = strrchr(path, '/');
     char *text = NULL;
     size_t bytes = 0;
-    kr__text path = {0};
-    kr__text_add(&path, "%s/%s", folder, name);
-    kr_status status = path.failed
-                           ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the name of %s", name)
-                           : kr__file_read(path.data, &text, &bytes, err);
+    kr_status status = kr__source_read(path, &text, &bytes, NULL, err);
     if (!status)
-        status = kr__entry_create(registry, name, text, bytes, ret_entry, err);
+        status = kr__entry_create(registry, slash ? slash + 1 : path, text, bytes, ret_entry, err);
     free(text);
-    kr__text_free(&path);
     return status;
 }
 
-kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err)
+/* All or none. */
+static kr_status add_files(kr_registry *registry, char *const *paths, size_t n, kr_error *err)
 {
-    struct dirent **files = NULL;
-    const int n = scandir(path, &files, is_cu, by_name);
-    if (n < 0)
-        return KR_FAIL_ERRNO(err, errno == ENOENT ? KR_NOT_FOUND : KR_IO, errno, "cannot read the folder %s",
-                             path);
-    kr_status status = KR_OK;
     size_t n_made = 0;
-    kr__entry **entries = kr__alloc((size_t)n, sizeof(kr__entry *), err);
-    if (!entries)
-        status = KR_OUT_OF_HOST_MEMORY;
-    else if (!n) {
-        status = KR_FAIL(err, KR_NOT_FOUND, "the folder %s has no .cu file", path);
-        kr__error_advice(err, "Give a folder of .cu files with descriptors");
-    }
-    for (; n_made < (size_t)n && !status; n_made += !status)
-        status = entry_from_file(registry, path, files[n_made]->d_name, &entries[n_made], err);
+    kr__entry **entries = kr__alloc(n, sizeof(kr__entry *), err);
+    kr_status status = entries ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+    for (; n_made < n && !status; n_made += !status)
+        status = entry_from_file(registry, paths[n_made], &entries[n_made], err);
     if (!status)
         status = publish(registry, entries, n_made, err);
     while (status && n_made)
         kr__entry_free(&entries[--n_made]);
-    for (int i = 0; i < n; i++)
-        free(files[i]);
-    free(files);
     free(entries);
+    return status;
+}
+
+kr_status kr_registry_add_file(kr_registry *registry, const char *path, kr_error *err)
+{
+    KR_REQUIRE(err, registry, path);
+    return add_files(registry, (char *const[]){(char *)path}, 1, err);
+}
+
+kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err)
+{
+    KR_REQUIRE(err, registry, path);
+    char **paths = NULL;
+    size_t n = 0;
+    kr_status status = kr__source_list(path, &paths, &n, err);
+    if (!status)
+        status = add_files(registry, paths, n, err);
+    free(paths);
     return status ? kr__while(err, status, "adding the ops of %s", path) : KR_OK;
 }
 
@@ -312,6 +304,7 @@ static kr_status add_embedded(kr_registry *registry, kr_error *err)
 kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *options,
                              kr_registry **ret_registry, kr_error *err)
 {
+    KR_REQUIRE(err, ret_registry);
     kr_registry_options own;
     kr_status status = KR_OPTIONS(err, options, own);
     if (status)
@@ -351,6 +344,7 @@ void kr_registry_destroy(kr_registry **registry)
     }
     kr_nvrtc_close(&r->nvrtc);
     free(r->nvrtc_path);
+    free(r->nvrtc_failure);
     pthread_cond_destroy(&r->landed);
     pthread_mutex_destroy(&r->nvrtc_lock);
     pthread_mutex_destroy(&r->lock);
@@ -367,17 +361,34 @@ kr_nvrtc *kr__registry_nvrtc(kr_registry *registry)
     pthread_mutex_lock(&registry->nvrtc_lock);
     if (!registry->nvrtc_tried) {
         kr_error err;
-        if (kr_nvrtc_open(registry->nvrtc_path, &registry->nvrtc, &err) && registry->runtime)
-            kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s", err.message);
+        if (kr_nvrtc_open(registry->nvrtc_path, &registry->nvrtc, &err)) {
+            if ((registry->nvrtc_failure = malloc(sizeof err)))
+                *registry->nvrtc_failure = err;
+            if (registry->runtime)
+                kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s\n%s",
+                             err.message, err.log);
+        }
         registry->nvrtc_tried = true;
     }
     pthread_mutex_unlock(&registry->nvrtc_lock);
     return registry->nvrtc;
 }
 
+void kr__registry_tell_nvrtc(const kr_registry *registry, kr_error *err)
+{
+    const kr_error *why = registry->nvrtc_failure;
+    if (!why || !err)
+        return;
+    const size_t used = strlen(err->message);
+    kr__format(err->message + used, sizeof err->message - used, "; %s", why->message);
+    kr__error_log(err, why->log);
+    kr__error_advice(err, "%s", why->advice);
+}
+
 kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machine *ret_machine,
                               kr_error *err)
 {
+    KR_REQUIRE(err, registry, device, ret_machine);
     if (!registry->runtime || kr__device_index(registry, device) == SIZE_MAX)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "the device is not one of the registry's runtime");
     const kr_device_info *info = kr_device_get_info(device);
@@ -398,6 +409,9 @@ kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machi
 kr_status kr_registry_explain(kr_registry *registry, const char *full_name, const kr_machine *machine,
                               const char *variant, kr_explanation *ret_explanation, kr_error *err)
 {
+    KR_REQUIRE(err, registry, full_name, machine, ret_explanation);
+    if (machine->n_nvrtc_archs)
+        KR_REQUIRE(err, machine->nvrtc_archs);
     kr__entry *entry;
     size_t type_index, only = SIZE_MAX;
     kr_status status = kr__registry_find(registry, full_name, &entry, &type_index, err);

@@ -27,6 +27,7 @@ static kr_status fail_alloc(kr_device *device, CUresult result, const char *func
 kr_status kr_buffer_create(kr_device *device, size_t bytes, const kr_buffer_options *options,
                            kr_buffer **ret_buffer, kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_buffer);
     kr_buffer_options o;
     kr_status status = KR_OPTIONS(err, options, o);
     if (status != KR_OK)
@@ -57,6 +58,7 @@ kr_status kr_buffer_create(kr_device *device, size_t bytes, const kr_buffer_opti
 kr_status kr_buffer_create_pitched(kr_device *device, size_t width_bytes, size_t height,
                                    kr_buffer **ret_buffer, size_t *ret_pitch_bytes, kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_buffer, ret_pitch_bytes);
     if (!width_bytes || !height) {
         const kr_status status = kr_buffer_create(device, 0, NULL, ret_buffer, err);
         if (status == KR_OK)
@@ -110,22 +112,22 @@ void kr_buffer_destroy(kr_buffer **buffer)
 
 kr_device *kr_buffer_device(const kr_buffer *buffer)
 {
-    return buffer->device;
+    return buffer ? buffer->device : NULL;
 }
 
 size_t kr_buffer_bytes(const kr_buffer *buffer)
 {
-    return buffer->bytes;
+    return buffer ? buffer->bytes : 0;
 }
 
 uint64_t kr_buffer_cudeviceptr(const kr_buffer *buffer)
 {
-    return buffer->pointer;
+    return buffer ? buffer->pointer : 0;
 }
 
 kr_stream *kr_default_stream(const kr_buffer *buffer)
 {
-    return &buffer->device->default_stream;
+    return buffer ? &buffer->device->default_stream : NULL;
 }
 
 /* ---- copies ---- */
@@ -198,29 +200,34 @@ static kr_status download(kr_buffer *buffer, size_t offset_bytes, void *to, size
 kr_status kr_buffer_upload(kr_buffer *buffer, size_t offset_bytes, const void *from, size_t bytes,
                            kr_error *err)
 {
+    KR_REQUIRE(err, buffer);
     return upload(buffer, offset_bytes, from, bytes, NULL, err);
 }
 
 kr_status kr_buffer_download(kr_buffer *buffer, size_t offset_bytes, void *to, size_t bytes, kr_error *err)
 {
+    KR_REQUIRE(err, buffer);
     return download(buffer, offset_bytes, to, bytes, NULL, err);
 }
 
 kr_status kr_buffer_upload_async(kr_buffer *buffer, size_t offset_bytes, const void *from, size_t bytes,
                                  kr_stream *stream, kr_error *err)
 {
+    KR_REQUIRE(err, buffer, stream);
     return upload(buffer, offset_bytes, from, bytes, stream, err);
 }
 
 kr_status kr_buffer_download_async(kr_buffer *buffer, size_t offset_bytes, void *to, size_t bytes,
                                    kr_stream *stream, kr_error *err)
 {
+    KR_REQUIRE(err, buffer, stream);
     return download(buffer, offset_bytes, to, bytes, stream, err);
 }
 
 kr_status kr_buffer_copy(kr_buffer *to, size_t to_offset_bytes, kr_buffer *from, size_t from_offset_bytes,
                          size_t bytes, kr_stream *stream, kr_error *err)
 {
+    KR_REQUIRE(err, to, from, stream);
     kr_status status = check_range(to, to_offset_bytes, bytes, "copy, destination", err);
     if (status == KR_OK)
         status = check_range(from, from_offset_bytes, bytes, "copy, source", err);
@@ -255,6 +262,7 @@ kr_status kr_buffer_copy(kr_buffer *to, size_t to_offset_bytes, kr_buffer *from,
 kr_status kr_buffer_set(kr_buffer *buffer, size_t offset_bytes, uint8_t value, size_t bytes,
                         kr_stream *stream, kr_error *err)
 {
+    KR_REQUIRE(err, buffer, stream);
     kr_device *device = buffer->device;
     kr_status status = check_range(buffer, offset_bytes, bytes, "set", err);
     if (status == KR_OK)

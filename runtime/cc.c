@@ -59,16 +59,18 @@ static bool read_cc(const char *text, kr_cc *ret)
 
 kr_status kr_cc_parse(const char *text, kr_cc *ret_cc, kr_error *err)
 {
-    if (text && read_cc(text, ret_cc))
+    KR_REQUIRE(err, text, ret_cc);
+    if (read_cc(text, ret_cc))
         return KR_OK;
-    KR_FAIL(err, KR_INVALID_ARGUMENT, "\"%.40s\" is not a compute capability", text ? text : "(null)");
+    KR_FAIL(err, KR_INVALID_ARGUMENT, "\"%.40s\" is not a compute capability", text);
     kr__error_advice(err, "Write it as sm_90a, compute_100f, 90 or 9.0.");
     return KR_INVALID_ARGUMENT;
 }
 
 char *kr_cc_format(kr_cc cc, char text[KR_CC_TEXT_BYTES])
 {
-    snprintf(text, KR_CC_TEXT_BYTES, "%d.%d%.1s", cc.major, cc.minor, cc.suffix ? &cc.suffix : "");
+    if (text)
+        snprintf(text, KR_CC_TEXT_BYTES, "%d.%d%.1s", cc.major, cc.minor, cc.suffix ? &cc.suffix : "");
     return text;
 }
 

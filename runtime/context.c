@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/internal.h"
 
-#include <string.h>
-
 kr_status kr__device_fail(kr_error *err, kr_device *device, CUresult result, const char *function,
                           const char *file, int line, const char *format, ...)
 {
-    char what[512], suspect[sizeof device->launched];
+    char what[512], suspect[192] = "";
     va_list args;
     va_start(args, format);
     kr__format_list(what, sizeof what, format, args);
     va_end(args);
     pthread_mutex_lock(&device->lock);
-    memcpy(suspect, device->launched, sizeof suspect);
+    const kr_kernel *launched = atomic_load_explicit(&device->launched, memory_order_acquire);
+    if (launched)
+        kr__format(suspect, sizeof suspect, "%s of %s", launched->name, launched->module->name);
     pthread_mutex_unlock(&device->lock);
     return kr__cuda_fail(err, device->driver, result, function, device->info.ordinal, suspect, file, line,
                          "%s", what);
 }
 
-void kr__device_note_launch(kr_device *device, const char *name)
+void kr__device_forget_launch(const kr_kernel *kernel)
 {
+    kr_device *device = kernel->device;
     pthread_mutex_lock(&device->lock);
-    kr__format(device->launched, sizeof device->launched, "%s", name);
+    atomic_compare_exchange_strong(&device->launched, &(const kr_kernel *){kernel}, NULL);
     pthread_mutex_unlock(&device->lock);
 }
 

@@ -71,6 +71,7 @@ kr_status kr__device_init(kr_device *device, kr_runtime *runtime, CUdevice cudev
     device->cudevice = cudevice;
     device->default_stream = (kr_stream){.device = device, .custream = CU_STREAM_LEGACY};
     info->ordinal = ordinal;
+    info->simulated = strcmp(driver->kind, "softcuda") == 0;
     const char *function = "cuDeviceGetName";
     CUresult result = driver->cuDeviceGetName(info->name, sizeof info->name, cudevice);
     if (result == CUDA_SUCCESS) {
@@ -96,11 +97,12 @@ kr_status kr__device_init(kr_device *device, kr_runtime *runtime, CUdevice cudev
 
 const kr_device_info *kr_device_get_info(const kr_device *device)
 {
-    return &device->info;
+    return device ? &device->info : NULL;
 }
 
 kr_status kr_device_cucontext(kr_device *device, void **ret_context, kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_context);
     CUcontext context;
     kr_status status = kr__driver_alive(device->driver, err);
     if (status == KR_OK)
@@ -112,6 +114,7 @@ kr_status kr_device_cucontext(kr_device *device, void **ret_context, kr_error *e
 
 kr_status kr_device_memory(kr_device *device, size_t *ret_free_bytes, size_t *ret_total_bytes, kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_free_bytes, ret_total_bytes);
     size_t free_bytes, total_bytes;
     const kr_status status = KR_CALL(err, device, cuMemGetInfo_v2, (&free_bytes, &total_bytes),
                                      "cannot ask how much memory device %d has free", device->info.ordinal);
@@ -124,6 +127,7 @@ kr_status kr_device_memory(kr_device *device, size_t *ret_free_bytes, size_t *re
 
 kr_status kr_device_synchronize(kr_device *device, kr_error *err)
 {
+    KR_REQUIRE(err, device);
     return KR_CALL(err, device, cuCtxSynchronize, (), "waiting for device %d failed", device->info.ordinal);
 }
 
@@ -137,6 +141,7 @@ static kr_status same_runtime(const kr_device *device, const kr_device *peer, kr
 
 kr_status kr_device_can_access_peer(kr_device *device, kr_device *peer, int *ret_can, kr_error *err)
 {
+    KR_REQUIRE(err, device, peer, ret_can);
     kr_status status = kr__driver_alive(device->driver, err);
     if (status == KR_OK)
         status = same_runtime(device, peer, err);
@@ -156,6 +161,7 @@ kr_status kr_device_can_access_peer(kr_device *device, kr_device *peer, int *ret
 
 kr_status kr_device_enable_peer(kr_device *device, kr_device *peer, kr_error *err)
 {
+    KR_REQUIRE(err, device, peer);
     int can;
     kr_status status = kr_device_can_access_peer(device, peer, &can, err);
     if (status != KR_OK || device->cudevice == peer->cudevice)

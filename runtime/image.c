@@ -215,6 +215,7 @@ kr_status kr__image_read(const void *image, size_t image_bytes, kr__image_facts 
 
 kr_status kr_image_kind_of(const void *image, size_t image_bytes, kr_image_kind *ret_kind, kr_error *err)
 {
+    KR_REQUIRE(err, image, ret_kind);
     kr__image_facts facts;
     const kr_status status = kr__image_read(image, image_bytes, &facts, err);
     if (status == KR_OK)

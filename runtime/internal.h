@@ -29,9 +29,9 @@ struct kr_device {
     CUdevice cudevice;
     kr_device_info info;
     kr_stream default_stream;
-    pthread_mutex_t lock;       /* makes the context; guards `launched` */
+    pthread_mutex_t lock;       /* makes the context; under it `launched` is read, and kernels are freed */
     _Atomic(CUcontext) context; /* NULL until first used */
-    char launched[64];          /* the kernel or op launched last: the first to suspect after a fault */
+    _Atomic(const kr_kernel *) launched; /* last: the first to suspect after a fault. NULL: it is gone */
 };
 
 struct kr_runtime {
@@ -50,12 +50,25 @@ struct kr_buffer {
     bool owned;
 };
 
+/*
+ * An image, loaded once for all devices where the driver has libraries (CUDA 12.0): PTX is then compiled once
+ * a compute capability, not once a device. Each module made of it holds it. `image` must stay valid until the
+ * last kr__code_load. Safe from many threads.
+ */
+typedef struct kr__code kr__code;
+kr_status kr__code_create(kr__driver *driver, const void *image, size_t image_bytes, const char *name,
+                          kr__code **ret_code, kr_error *err);
+void kr__code_release(kr__code **code);
+kr_status kr__code_load(kr__code *code, kr_device *device, kr_module **ret_module, kr_error *err);
+
 struct kr_module {
     kr_device *device;
+    kr__code *code;
+    bool in_library; /* the module is the library's: unloaded with it */
     CUmodule cumodule;
     pthread_mutex_t lock; /* guards kernels, and the raising of their shared memory */
     kr_kernel *kernels;
-    char name[128]; /* for messages */
+    const char *name; /* the code's, for messages */
 };
 
 struct kr_kernel {
@@ -123,8 +136,8 @@ kr_status kr__device_fail(kr_error *err, kr_device *device, CUresult result, con
         status_;                                                                            \
     })
 
-/* Remembers what was launched last, for the message of a fault. */
-void kr__device_note_launch(kr_device *device, const char *name);
+/* The kernel will be gone: no message of a fault may name it from now on. */
+void kr__device_forget_launch(const kr_kernel *kernel);
 
 /* Fills the device's info from the driver. */
 kr_status kr__device_init(kr_device *device, kr_runtime *runtime, CUdevice cudevice, int ordinal,
@@ -162,10 +175,11 @@ kr_status kr__param_pack(const kr_arg *arg, size_t index, kr_device *device, kr_
                          size_t *ret_bytes, kr_error *err);
 
 /* cuLaunchKernel of a configuration that kr__launch_check has passed, with no other check and no scope: the
- * device's context must be current (kr__scope_begin). */
+ * device's context must be current (kr__scope_begin). Remembers the kernel, for the message of a fault. */
 static inline CUresult kr__kernel_launch_raw(const kr_kernel *kernel, CUstream stream,
                                              const kr_launch_config *config, void **params)
 {
+    atomic_store_explicit(&kernel->device->launched, kernel, memory_order_release);
     return kernel->device->driver->cuLaunchKernel(
         kernel->cufunction, config->grid[0], config->grid[1], config->grid[2], config->block[0],
         config->block[1], config->block[2], config->dynamic_shared_bytes, stream, params, NULL);

@@ -140,28 +140,30 @@ kr_status kr__kernel_create(kr_module *module, const char *name, kr_kernel **ret
 
 void kr__kernel_free(kr_kernel *kernel)
 {
+    kr__device_forget_launch(kernel);
     free(kernel->params);
     free(kernel);
 }
 
 const kr_kernel_info *kr_kernel_get_info(const kr_kernel *kernel)
 {
-    return &kernel->info;
+    return kernel ? &kernel->info : NULL;
 }
 
 kr_device *kr_kernel_device(const kr_kernel *kernel)
 {
-    return kernel->device;
+    return kernel ? kernel->device : NULL;
 }
 
 void *kr_kernel_cufunction(const kr_kernel *kernel)
 {
-    return kernel->cufunction;
+    return kernel ? kernel->cufunction : NULL;
 }
 
 kr_status kr_kernel_param(const kr_kernel *kernel, size_t index, size_t *ret_offset_bytes, size_t *ret_bytes,
                           kr_error *err)
 {
+    KR_REQUIRE(err, kernel, ret_offset_bytes, ret_bytes);
     if (kernel->n_params < 0) {
         const int version = kernel->device->driver->version;
         return KR_FAIL(err, KR_NOT_ON_THIS_DEVICE,
@@ -179,6 +181,7 @@ kr_status kr_kernel_param(const kr_kernel *kernel, size_t index, size_t *ret_off
 kr_status kr_kernel_occupancy(kr_kernel *kernel, int block_threads, size_t dynamic_shared_bytes,
                               int *ret_blocks, kr_error *err)
 {
+    KR_REQUIRE(err, kernel, ret_blocks);
     if (block_threads < 1)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: a block of %d threads", kernel->name, block_threads);
     int blocks;
@@ -195,11 +198,13 @@ kr_status kr_kernel_occupancy(kr_kernel *kernel, int block_threads, size_t dynam
 kr_status kr_kernel_suggest(kr_kernel *kernel, size_t dynamic_shared_bytes, int max_block_threads,
                             int *ret_block_threads, int *ret_min_grid, kr_error *err)
 {
+    KR_REQUIRE(err, kernel, ret_block_threads, ret_min_grid);
     int grid, threads;
-    const kr_status status = KR_CALL(
-        err, kernel->device, cuOccupancyMaxPotentialBlockSize,
-        (&grid, &threads, kernel->cufunction, NULL, dynamic_shared_bytes, max_block_threads),
-        "no block size suits %s with %zu bytes of dynamic shared memory", kernel->name, dynamic_shared_bytes);
+    const kr_status status =
+        KR_CALL(err, kernel->device, cuOccupancyMaxPotentialBlockSize,
+                (&grid, &threads, kernel->cufunction, NULL, dynamic_shared_bytes, max_block_threads),
+                "cannot get a block size for %s with %zu bytes of dynamic shared memory", kernel->name,
+                dynamic_shared_bytes);
     if (status == KR_OK) {
         *ret_block_threads = threads;
         *ret_min_grid = grid;
@@ -210,6 +215,7 @@ kr_status kr_kernel_suggest(kr_kernel *kernel, size_t dynamic_shared_bytes, int 
 /* Never lowered: another thread may be launching with the larger size. */
 kr_status kr_kernel_allow_shared(kr_kernel *kernel, size_t dynamic_shared_bytes, kr_error *err)
 {
+    KR_REQUIRE(err, kernel);
     if (dynamic_shared_bytes <=
         (size_t)atomic_load_explicit(&kernel->allowed_dynamic_bytes, memory_order_acquire))
         return KR_OK;

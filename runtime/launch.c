@@ -142,12 +142,18 @@ static kr_status check_dimensions(const kr_kernel *kernel, const kr_launch_confi
                        "%s: a block of %u x %u x %u = %u threads; device %d takes at most %d", kernel->name,
                        c->block[0], c->block[1], c->block[2], threads, info->ordinal,
                        info->max_threads_per_block);
+    const unsigned registers = (unsigned)kernel->info.registers * threads;
     if (threads > (unsigned)kernel->info.max_threads_per_block) {
-        KR_FAIL(err, KR_INVALID_ARGUMENT,
-                "%s: %d registers x %u threads = %u of the %d registers of a block; this kernel takes at "
-                "most %d threads",
-                kernel->name, kernel->info.registers, threads, (unsigned)kernel->info.registers * threads,
-                info->registers_per_block, kernel->info.max_threads_per_block);
+        if (registers > (unsigned)info->registers_per_block)
+            KR_FAIL(err, KR_INVALID_ARGUMENT,
+                    "%s: %d registers x %u threads = %u of the %d registers of a block; this kernel takes at "
+                    "most %d threads",
+                    kernel->name, kernel->info.registers, threads, registers, info->registers_per_block,
+                    kernel->info.max_threads_per_block);
+        else /* its launch bounds, or registers that are handed out by the warp */
+            KR_FAIL(err, KR_INVALID_ARGUMENT,
+                    "%s: a block of %u threads; this kernel, as it was compiled, takes at most %d",
+                    kernel->name, threads, kernel->info.max_threads_per_block);
         kr__error_advice(err, "Use a smaller block, or compile the kernel with __launch_bounds__(%u).",
                          threads);
         return KR_INVALID_ARGUMENT;
@@ -216,11 +222,15 @@ static kr_status pack_all(const kr_kernel *kernel, kr_args args, kr__param *valu
 kr_status kr_kernel_launch(kr_kernel *kernel, kr_stream *stream, const kr_launch_config *config, kr_args args,
                            kr_error *err)
 {
+    KR_REQUIRE(err, kernel, stream, config);
     enum { MAX_PARAMS = 512 }; /* 8 bytes each: the 4 KiB that every device takes */
     kr_device *device = kernel->device;
     if (stream->device != device)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s is loaded on device %d, the stream is of device %d",
                        kernel->name, device->info.ordinal, stream->device->info.ordinal);
+    if (args.n && !args.list)
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: %zu arguments given, but their list is NULL",
+                       kernel->name, args.n);
     if (args.n > MAX_PARAMS)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: %zu arguments given; %d is the most", kernel->name,
                        args.n, MAX_PARAMS);
@@ -237,7 +247,6 @@ kr_status kr_kernel_launch(kr_kernel *kernel, kr_stream *stream, const kr_launch
         status = kr__scope_begin(&scope, device, err);
     if (status != KR_OK)
         return status;
-    kr__device_note_launch(device, kernel->name);
     const CUresult result = kr__kernel_launch_raw(kernel, stream->custream, &c, params);
     kr__scope_end(&scope);
     return result == CUDA_SUCCESS ? KR_OK : kr__launch_fail(kernel, &c, result, err);

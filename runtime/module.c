@@ -87,31 +87,20 @@ static kr_status fail_load(kr_device *device, const char *name, const kr__image_
 
 /* ---- loading ---- */
 
-static kr_status load(kr_module *module, const void *image, const kr__image_facts *facts, kr_error *err)
-{
-    enum { LOG_BYTES = 16 << 10 };
-    char *log = kr__alloc(1, LOG_BYTES + 1, err);
-    if (!log)
-        return KR_OUT_OF_HOST_MEMORY;
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)LOG_BYTES};
-    kr_device *device = module->device;
-    kr__scope scope;
-    kr_status status = kr__scope_begin(&scope, device, err);
-    if (status == KR_OK) {
-        kr__scope_relax(&scope);
-        const CUresult result =
-            device->driver->cuModuleLoadDataEx(&module->cumodule, image, KR_COUNT(options), options, values);
-        kr__scope_end(&scope);
-        if (result != CUDA_SUCCESS)
-            status = fail_load(device, module->name, facts, result, "cuModuleLoadDataEx", log, err);
-    }
-    free(log);
-    return status;
-}
+struct kr__code {
+    kr__driver *driver;
+    atomic_uint holders;
+    kr__image_facts facts;
+    const void *image;
+    char *ptx; /* the image with the NUL that the driver looks for */
+    pthread_mutex_t lock;
+    bool tried; /* under the lock: library is what it will be */
+    CUlibrary library;
+    char name[128]; /* for messages */
+};
 
-kr_status kr_module_load(kr_device *device, const void *image, size_t image_bytes, const char *name,
-                         kr_module **ret_module, kr_error *err)
+kr_status kr__code_create(kr__driver *driver, const void *image, size_t image_bytes, const char *name,
+                          kr__code **ret_code, kr_error *err)
 {
     kr__image_facts facts;
     kr_status status = kr__image_read(image, image_bytes, &facts, err);
@@ -119,25 +108,117 @@ kr_status kr_module_load(kr_device *device, const void *image, size_t image_byte
         status = KR_FAIL(err, KR_INVALID_ARGUMENT, "LTO-IR is not loaded but linked first");
     if (status != KR_OK)
         return kr__while(err, status, "loading %s", name ? name : "an image");
+    kr__code *code = kr__alloc(1, sizeof *code, err);
+    char *ptx = code && facts.kind == KR_IMAGE_PTX ? kr__alloc(1, facts.ptx_bytes + 1, err) : NULL;
+    if (!code || (facts.kind == KR_IMAGE_PTX && !ptx)) {
+        free(code);
+        return KR_OUT_OF_HOST_MEMORY;
+    }
+    if (ptx)
+        memcpy(ptx, image, facts.ptx_bytes);
+    code->driver = driver;
+    code->facts = facts;
+    code->ptx = ptx;
+    code->image = ptx ? ptx : image;
+    atomic_init(&code->holders, 1);
+    pthread_mutex_init(&code->lock, NULL);
+    kr__format(code->name, sizeof code->name, "%s", name ? name : "the image");
+    *ret_code = code;
+    return KR_OK;
+}
+
+void kr__code_release(kr__code **code)
+{
+    kr__code *c = *code;
+    *code = NULL;
+    if (!c || atomic_fetch_sub(&c->holders, 1) != 1)
+        return;
+    if (c->library && kr__driver_alive(c->driver, NULL) == KR_OK) {
+        kr__scope scope = {.driver = c->driver};
+        kr__scope_relax(&scope);
+        c->driver->cuLibraryUnload(c->library);
+        kr__scope_end(&scope);
+    }
+    pthread_mutex_destroy(&c->lock);
+    free(c->ptx);
+    free(c);
+}
+
+/* The image's library; NULL where there is none. A context is current. */
+static CUlibrary library_of(kr__code *code)
+{
+    kr__driver *driver = code->driver;
+    pthread_mutex_lock(&code->lock);
+    if (!code->tried && driver->cuLibraryLoadData && driver->cuLibraryGetModule && driver->cuLibraryUnload &&
+        driver->cuLibraryLoadData(&code->library, code->image, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS)
+        code->library = NULL;
+    code->tried = true;
+    pthread_mutex_unlock(&code->lock);
+    return code->library;
+}
+
+/* A driver of CUDA 13.0 takes PTX that does not compile into a library without a word, refuses a module of it
+ * without a log, and keeps no reason for another device. So where the library gives no module, the device's
+ * own load is asked: it fails for the same reason, and says it. */
+static kr_status load(kr_module *module, kr_error *err)
+{
+    enum { LOG_BYTES = 16 << 10 };
+    kr__code *code = module->code;
+    kr_device *device = module->device;
+    char *log = kr__alloc(1, LOG_BYTES + 1, err);
+    if (!log)
+        return KR_OUT_OF_HOST_MEMORY;
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)LOG_BYTES};
+    kr__scope scope;
+    kr_status status = kr__scope_begin(&scope, device, err);
+    if (status == KR_OK) {
+        kr__scope_relax(&scope);
+        const CUlibrary library = library_of(code);
+        CUresult result = CUDA_SUCCESS;
+        module->in_library =
+            library && device->driver->cuLibraryGetModule(&module->cumodule, library) == CUDA_SUCCESS;
+        if (!module->in_library)
+            result = device->driver->cuModuleLoadDataEx(&module->cumodule, code->image, KR_COUNT(options),
+                                                        options, values);
+        kr__scope_end(&scope);
+        if (result != CUDA_SUCCESS) {
+            module->cumodule = NULL;
+            status = fail_load(device, module->name, &code->facts, result, "cuModuleLoadDataEx", log, err);
+        }
+    }
+    free(log);
+    return status;
+}
+
+kr_status kr__code_load(kr__code *code, kr_device *device, kr_module **ret_module, kr_error *err)
+{
     kr_module *module = kr__alloc(1, sizeof *module, err);
     if (!module)
         return KR_OUT_OF_HOST_MEMORY;
     module->device = device;
-    kr__format(module->name, sizeof module->name, "%s", name ? name : "the image");
+    module->code = code;
+    atomic_fetch_add(&code->holders, 1);
+    module->name = code->name;
     pthread_mutex_init(&module->lock, NULL);
-    /* The driver reads PTX up to a NUL, which the caller's need not have. */
-    char *ptx = facts.kind == KR_IMAGE_PTX ? kr__alloc(1, facts.ptx_bytes + 1, err) : NULL;
-    if (ptx)
-        memcpy(ptx, image, facts.ptx_bytes);
-    else if (facts.kind == KR_IMAGE_PTX)
-        status = KR_OUT_OF_HOST_MEMORY;
-    if (status == KR_OK)
-        status = load(module, ptx ? ptx : image, &facts, err);
-    free(ptx);
+    const kr_status status = load(module, err);
     if (status == KR_OK)
         *ret_module = module;
     else
         kr_module_destroy(&module);
+    return status;
+}
+
+kr_status kr_module_load(kr_device *device, const void *image, size_t image_bytes, const char *name,
+                         kr_module **ret_module, kr_error *err)
+{
+    KR_REQUIRE(err, device, image, ret_module);
+    kr__code *code;
+    kr_status status = kr__code_create(device->driver, image, image_bytes, name, &code, err);
+    if (status != KR_OK)
+        return status;
+    status = kr__code_load(code, device, ret_module, err);
+    kr__code_release(&code);
     return status;
 }
 
@@ -148,7 +229,7 @@ void kr_module_destroy(kr_module **module)
     kr_module *m = *module;
     *module = NULL;
     kr__scope scope;
-    if (m->cumodule && kr__scope_begin_destroy(&scope, m->device)) {
+    if (m->cumodule && !m->in_library && kr__scope_begin_destroy(&scope, m->device)) {
         kr__scope_relax(&scope);
         m->device->driver->cuModuleUnload(m->cumodule);
         kr__scope_end(&scope);
@@ -158,11 +239,13 @@ void kr_module_destroy(kr_module **module)
         kr__kernel_free(kernel);
     }
     pthread_mutex_destroy(&m->lock);
+    kr__code_release(&m->code);
     free(m);
 }
 
 kr_status kr_module_kernel(kr_module *module, const char *name, kr_kernel **ret_kernel, kr_error *err)
 {
+    KR_REQUIRE(err, module, name, ret_kernel);
     kr_status status = KR_OK;
     pthread_mutex_lock(&module->lock);
     kr_kernel *kernel = module->kernels;
@@ -189,6 +272,7 @@ kr_status kr_module_kernel(kr_module *module, const char *name, kr_kernel **ret_
 kr_status kr_module_global(kr_module *module, const char *name, uint64_t *ret_cudeviceptr, size_t *ret_bytes,
                            kr_error *err)
 {
+    KR_REQUIRE(err, module, name, ret_cudeviceptr, ret_bytes);
     CUdeviceptr pointer;
     size_t bytes;
     const kr_status status =

@@ -90,6 +90,8 @@ static kr_status open_devices(kr_runtime *runtime, const kr_runtime_options *opt
 
 static kr_status check_options(const kr_runtime_options *o, kr_error *err)
 {
+    if (o->driver && !o->driver[0]) /* the dynamic linker would take the program itself */
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "driver is an empty path");
     if (o->contexts != KR_CONTEXT_PRIMARY && o->contexts != KR_CONTEXT_OWN)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "contexts is %d: it is KR_CONTEXT_PRIMARY or KR_CONTEXT_OWN",
                        (int)o->contexts);
@@ -104,6 +106,7 @@ static kr_status check_options(const kr_runtime_options *o, kr_error *err)
 
 kr_status kr_runtime_create(const kr_runtime_options *options, kr_runtime **ret_runtime, kr_error *err)
 {
+    KR_REQUIRE(err, ret_runtime);
     kr_runtime_options o;
     kr_status status = KR_OPTIONS(err, options, o);
     if (status == KR_OK)
@@ -147,16 +150,18 @@ void kr_runtime_destroy(kr_runtime **runtime)
 
 kr_driver_info kr_runtime_driver(const kr_runtime *runtime)
 {
+    if (!runtime)
+        return (kr_driver_info){0};
     const kr__driver *d = runtime->driver;
     return (kr_driver_info){.path = d->path, .version = d->version, .kind = d->kind};
 }
 
 size_t kr_runtime_n_devices(const kr_runtime *runtime)
 {
-    return runtime->n_devices;
+    return runtime ? runtime->n_devices : 0;
 }
 
 kr_device *kr_runtime_device(const kr_runtime *runtime, size_t index)
 {
-    return index < runtime->n_devices ? (kr_device *)&runtime->devices[index] : NULL;
+    return runtime && index < runtime->n_devices ? (kr_device *)&runtime->devices[index] : NULL;
 }

@@ -21,6 +21,7 @@ static kr_status make_stream(kr_device *device, CUstream custream, bool owned, k
 kr_status kr_stream_create(kr_device *device, const kr_stream_options *options, kr_stream **ret_stream,
                            kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_stream);
     kr_stream_options o;
     kr_status status = KR_OPTIONS(err, options, o);
     kr_stream *stream = NULL;
@@ -40,10 +41,12 @@ kr_status kr_stream_create(kr_device *device, const kr_stream_options *options, 
 
 void kr_stream_destroy(kr_stream **stream)
 {
-    if (!stream || !*stream || *stream == &(*stream)->device->default_stream)
+    if (!stream || !*stream)
         return;
     kr_stream *s = *stream;
     *stream = NULL;
+    if (s == &s->device->default_stream)
+        return;
     kr__scope scope;
     if (s->owned && kr__scope_begin_destroy(&scope, s->device)) {
         s->device->driver->cuStreamDestroy_v2(s->custream);
@@ -54,22 +57,23 @@ void kr_stream_destroy(kr_stream **stream)
 
 kr_stream *kr_device_default_stream(kr_device *device)
 {
-    return &device->default_stream;
+    return device ? &device->default_stream : NULL;
 }
 
 kr_status kr_stream_wrap(kr_device *device, void *custream, kr_stream **ret_stream, kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_stream);
     return make_stream(device, custream, false, ret_stream, err);
 }
 
 kr_device *kr_stream_device(const kr_stream *stream)
 {
-    return stream->device;
+    return stream ? stream->device : NULL;
 }
 
 void *kr_stream_custream(const kr_stream *stream)
 {
-    return stream->custream;
+    return stream ? stream->custream : NULL;
 }
 
 /* Asked first, because the call itself would end the capture. */
@@ -89,6 +93,7 @@ kr_status kr__stream_not_capturing(kr_stream *stream, const char *what, kr_error
 
 kr_status kr_stream_synchronize(kr_stream *stream, kr_error *err)
 {
+    KR_REQUIRE(err, stream);
     const kr_status status = kr__stream_not_capturing(stream, "waiting for a stream", err);
     if (status != KR_OK)
         return status;
@@ -98,6 +103,7 @@ kr_status kr_stream_synchronize(kr_stream *stream, kr_error *err)
 
 kr_status kr_stream_query(kr_stream *stream, bool *ret_done, kr_error *err)
 {
+    KR_REQUIRE(err, stream, ret_done);
     kr_device *device = stream->device;
     kr__scope scope;
     kr_status status = kr__stream_not_capturing(stream, "asking a stream", err);
@@ -116,6 +122,7 @@ kr_status kr_stream_query(kr_stream *stream, bool *ret_done, kr_error *err)
 
 kr_status kr_stream_wait(kr_stream *stream, kr_event *event, kr_error *err)
 {
+    KR_REQUIRE(err, stream, event);
     return KR_CALL(err, stream->device, cuStreamWaitEvent, (stream->custream, event->cuevent, 0),
                    "a stream of device %d cannot wait for an event of device %d",
                    stream->device->info.ordinal, event->device->info.ordinal);
@@ -125,6 +132,7 @@ kr_status kr_stream_wait(kr_stream *stream, kr_event *event, kr_error *err)
 
 kr_status kr_event_create(kr_device *device, bool timing, kr_event **ret_event, kr_error *err)
 {
+    KR_REQUIRE(err, device, ret_event);
     kr_event *event = kr__alloc(1, sizeof *event, err);
     if (!event)
         return KR_OUT_OF_HOST_MEMORY;
@@ -155,6 +163,7 @@ void kr_event_destroy(kr_event **event)
 
 kr_status kr_event_record(kr_event *event, kr_stream *stream, kr_error *err)
 {
+    KR_REQUIRE(err, event, stream);
     kr_device *device = event->device;
     if (stream->device != device)
         return KR_FAIL(err, KR_INVALID_ARGUMENT,
@@ -166,12 +175,14 @@ kr_status kr_event_record(kr_event *event, kr_stream *stream, kr_error *err)
 
 kr_status kr_event_synchronize(kr_event *event, kr_error *err)
 {
+    KR_REQUIRE(err, event);
     return KR_CALL(err, event->device, cuEventSynchronize, (event->cuevent),
                    "waiting for an event of device %d failed", event->device->info.ordinal);
 }
 
 kr_status kr_event_elapsed(kr_event *start, kr_event *end, double *ret_ms, kr_error *err)
 {
+    KR_REQUIRE(err, start, end, ret_ms);
     kr_device *device = start->device;
     if (end->device != device)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "the events are of two devices, %d and %d",

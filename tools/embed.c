@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * embed [--ptx=auto|required] [--nvrtc=PATH] OUT.c FILE.cu...
+ * embed [--ptx=auto|required] [--nvrtc=PATH] [--depfile=FILE] OUT.c FILE.cu...|FOLDER
  *
  * Writes the ops as C, for the build. A malformed descriptor ends it with "file:line: what". OUT.c is
  * compiled with the folder of the .cu files in the include path: it includes each of them once a type, for
  * the C reference.
  * --ptx: also compiles every (op, type, variant) to PTX for the lowest arch that it can be for, and embeds
  * that; auto: where there is NVRTC.
+ * FOLDER: every .cu file of it. --depfile: for Ninja, which then notices a file that is added to the folder.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "registry/descriptor.h"
 #include "registry/preamble.h"
 #include "registry/signature.h"
+#include "registry/source.h"
 
 static const char *base_name(const char *path)
 {
@@ -151,11 +154,11 @@ static kr_status add_images(kr__text *out, const kr__op_def *def, kr_nvrtc *nvrt
 
 /* ---- the whole ---- */
 
-static kr_status read_op(const char *path, kr__op_def **ret_def, kr_error *err)
+static kr_status read_op(const char *path, kr__op_def **ret_def, kr__text *files, kr_error *err)
 {
     char *text = NULL;
     size_t bytes = 0;
-    kr_status status = kr__file_read(path, &text, &bytes, err);
+    kr_status status = kr__source_read(path, &text, &bytes, files, err);
     if (!status)
         status = kr__op_parse(base_name(path), text, bytes, ret_def, err);
     free(text);
@@ -199,7 +202,8 @@ static kr_status add_all(kr__text *out, kr__op_def *const *defs, size_t n, kr_nv
     return status;
 }
 
-static kr_status embed(const char *to, char *const *paths, size_t n, kr_nvrtc *nvrtc, kr_error *err)
+static kr_status embed(const char *to, char *const *paths, size_t n, kr__text *files, kr_nvrtc *nvrtc,
+                       kr_error *err)
 {
     kr__text out = {0};
     kr_status status = KR_OK;
@@ -208,7 +212,7 @@ static kr_status embed(const char *to, char *const *paths, size_t n, kr_nvrtc *n
     if (!defs)
         return KR_OUT_OF_HOST_MEMORY;
     while (n_read < n && !status) {
-        status = read_op(paths[n_read], &defs[n_read], err);
+        status = read_op(paths[n_read], &defs[n_read], files, err);
         n_read += !status;
         if (!status)
             status = check_unique(defs, n_read, err);
@@ -222,6 +226,20 @@ static kr_status embed(const char *to, char *const *paths, size_t n, kr_nvrtc *n
         kr__op_free(&defs[--n_read]);
     free(defs);
     kr__text_free(&out);
+    return status;
+}
+
+/* A folder is one of the inputs: its time changes when a file comes or goes. */
+static kr_status write_depfile(const char *depfile, const char *to, const char *folder, const kr__text *files,
+                               kr_error *err)
+{
+    kr__text text = {0};
+    kr__text_add(&text, "%s:%s%s%s\n", to, folder ? " " : "", folder ? folder : "",
+                 files->data ? files->data : "");
+    const kr_status status = text.failed || files->failed
+                                 ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for %s", depfile)
+                                 : kr__file_write(depfile, text.data, text.bytes, err);
+    kr__text_free(&text);
     return status;
 }
 
@@ -241,7 +259,7 @@ static kr_status open_nvrtc(ptx_mode mode, const char *path, kr_nvrtc **ret_nvrt
 int main(int argc, char **argv)
 {
     ptx_mode mode = PTX_NO;
-    const char *path = NULL;
+    const char *path = NULL, *depfile = NULL;
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
         if (!strcmp(argv[at], "--ptx=auto"))
@@ -250,25 +268,40 @@ int main(int argc, char **argv)
             mode = PTX_REQUIRED;
         else if (!strncmp(argv[at], "--nvrtc=", 8))
             path = argv[at] + 8;
+        else if (!strncmp(argv[at], "--depfile=", 10))
+            depfile = argv[at] + 10;
         else
             at = argc;
     }
-    if (at >= argc) {
-        fprintf(stderr, "usage: embed [--ptx=auto|required] [--nvrtc=PATH] OUT.c FILE.cu...\n");
+    if (at + 1 >= argc) {
+        fprintf(
+            stderr,
+            "usage: embed [--ptx=auto|required] [--nvrtc=PATH] [--depfile=FILE] OUT.c FILE.cu...|FOLDER\n");
         return 2;
     }
     kr_error err = {0};
     kr_nvrtc *nvrtc = NULL;
     kr_status status = open_nvrtc(mode, path, &nvrtc, &err);
-    char *const *paths = argv + at + 1;
-    const size_t n_paths = (size_t)(argc - at - 1);
+    const char *to = argv[at];
+    size_t n_paths = (size_t)(argc - at - 1);
+    struct stat facts;
+    char **found = NULL;
+    if (!status && n_paths == 1 && !stat(argv[at + 1], &facts) && S_ISDIR(facts.st_mode))
+        status = kr__source_list(argv[at + 1], &found, &n_paths, &err);
+    char *const *paths = found ? found : argv + at + 1;
+    kr__text files = {0};
     if (!status)
-        status = embed(argv[at], paths, n_paths, nvrtc, &err);
+        status = embed(to, paths, n_paths, &files, nvrtc, &err);
     if (status == KR_NOT_ON_THIS_MACHINE && mode == PTX_AUTO) {
         fprintf(stderr, "embed: no PTX is shipped, because NVRTC does not work: %s\n", err.message);
-        status = embed(argv[at], paths, n_paths, NULL, &err);
+        kr__text_free(&files);
+        status = embed(to, paths, n_paths, &files, NULL, &err);
     }
+    if (!status && depfile)
+        status = write_depfile(depfile, to, found ? argv[at + 1] : NULL, &files, &err);
+    kr__text_free(&files);
     kr_nvrtc_close(&nvrtc);
+    free(found);
     if (!status)
         return 0;
     /* As a compiler says it, so that editors find the line. */

@@ -13,9 +13,9 @@ extern "C" {
 /* kr_nvrtc: an opened NVRTC. Needs no driver and no device. Thread-safe. */
 typedef struct kr_nvrtc kr_nvrtc;
 
-/* path: that file or folder alone. NULL: what KREGISTRY_NVRTC names alone, else look where NVRTC lives: already
- * loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system folders; 11.2 or later. The builtins
- * library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. */
+/* path: that file or folder alone. NULL: what KREGISTRY_NVRTC names alone, else look where NVRTC lives:
+ * already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system folders; 11.2 or later. The
+ * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. */
 KR_API kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
 KR_API void kr_nvrtc_close(kr_nvrtc **nvrtc); /* frees the handle; the library stays loaded */
 
@@ -30,12 +30,12 @@ KR_API kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc);
 
 typedef struct kr_compile_options {
     size_t struct_size;
-    kr_image_kind kind;            /* KR_IMAGE_PTX, _CUBIN, _LTOIR, or _FATBIN: cubin and PTX of one compile */
-    const char *const *options;    /* further NVRTC options, one element each; --std=c++17 unless given here */
+    kr_image_kind kind;         /* KR_IMAGE_PTX, _CUBIN, _LTOIR, or _FATBIN: cubin and PTX of one compile */
+    const char *const *options; /* further NVRTC options, one element each; --std=c++17 unless given here */
     size_t n_options;
     const char *const *name_expressions; /* C++ names to be given their lowered names */
     size_t n_name_expressions;
-    const char *const *header_names;     /* headers given as text */
+    const char *const *header_names; /* headers given as text */
     const char *const *header_texts;
     size_t n_headers;
 } kr_compile_options;
@@ -46,14 +46,14 @@ typedef struct kr_compiled {
     kr_cc arch;
     const void *image;
     size_t image_bytes;
-    const char *ptx;                  /* kind FATBIN: the PTX half, NUL-terminated; else NULL, or the image */
+    const char *ptx; /* kind FATBIN: the PTX half, NUL-terminated; else NULL, or the image */
     size_t n_entries;
     const char *const *entries;       /* kernel names as the image has them (kind LTOIR: none) */
     const char *const *lowered_names; /* n_name_expressions of them */
     const char *log;                  /* whole; "" when the compiler said nothing */
 } kr_compiled;
 
-/* Compiles `source` (NUL-terminated; `name` is its file name in messages) for `arch`.
+/* Compiles `source` (NUL-terminated; `name` is its file name in messages, or NULL) for `arch`.
  * KR_COMPILE_FAILED: err->log holds the log with numbered source lines round each error.
  * KR_NOT_ON_THIS_MACHINE: this NVRTC does not know the arch (the ones it knows are named).
  * KR_INVALID_ARGUMENT: an option NVRTC refuses (all options, the version and the path are named). */

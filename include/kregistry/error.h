@@ -7,6 +7,10 @@
  * kr_error * as its last argument (NULL: not wanted). On success the error is left untouched.
  * On failure it is filled whole. No allocation, no thread-local state; any thread may fill its own.
  *
+ * A pointer may be NULL only where its function's comment, or its options struct, says so: else the answer is
+ * KR_INVALID_ARGUMENT with the argument's name. `options` and `err` always may. A function that cannot fail
+ * answers NULL with 0, NULL or an empty struct.
+ *
  * A failing function leaves every `ret_` argument as it was and nothing half done, unless its own
  * comment says otherwise.
  */
@@ -20,19 +24,19 @@ extern "C" {
 #endif
 
 /* X(name, number, text). The status says who can act. Numbers never change. */
-#define KR_STATUS_LIST(X)                                                                          \
-    X(OK, 0, "done")                                                                               \
-    X(INVALID_ARGUMENT, 1, "an argument is wrong")                                                 \
-    X(NOT_FOUND, 2, "there is no such thing")                                                      \
-    X(NOT_ON_THIS_MACHINE, 3, "this machine lacks what it takes")                                  \
-    X(NOT_ON_THIS_DEVICE, 4, "this device or driver cannot do it")                                 \
-    X(OUT_OF_HOST_MEMORY, 5, "out of host memory")                                                 \
-    X(OUT_OF_DEVICE_MEMORY, 6, "out of device memory")                                             \
-    X(COMPILE_FAILED, 7, "the source does not compile")                                            \
-    X(LAUNCH_FAILED, 8, "this launch failed")                                                      \
-    X(PROCESS_LOST, 9, "a kernel fault has ended CUDA for this process")                           \
-    X(IO, 10, "reading or writing failed")                                                         \
-    X(CORRUPT, 11, "the data is damaged")                                                          \
+#define KR_STATUS_LIST(X)                                                \
+    X(OK, 0, "done")                                                     \
+    X(INVALID_ARGUMENT, 1, "an argument is wrong")                       \
+    X(NOT_FOUND, 2, "there is no such thing")                            \
+    X(NOT_ON_THIS_MACHINE, 3, "this machine lacks what it takes")        \
+    X(NOT_ON_THIS_DEVICE, 4, "this device or driver cannot do it")       \
+    X(OUT_OF_HOST_MEMORY, 5, "out of host memory")                       \
+    X(OUT_OF_DEVICE_MEMORY, 6, "out of device memory")                   \
+    X(COMPILE_FAILED, 7, "the source does not compile")                  \
+    X(LAUNCH_FAILED, 8, "this launch failed")                            \
+    X(PROCESS_LOST, 9, "a kernel fault has ended CUDA for this process") \
+    X(IO, 10, "reading or writing failed")                               \
+    X(CORRUPT, 11, "the data is damaged")                                \
     X(FOREIGN, 12, "the driver or the compiler failed for a reason of its own")
 
 typedef enum kr_status {

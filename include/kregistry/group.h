@@ -39,8 +39,8 @@ typedef struct kr_group_part {
 /* Runs one op over all devices on host data: args[i] points at the scalar, or at the whole host buffer, of
  * argument i (work arguments excluded; the caller's numbering). Copies in, launches on every device at
  * once, copies out, returns when all is done. ret_parts: n_devices of them, or NULL. */
-KR_API kr_status kr_group_run(kr_group *group, kr_registry *registry, const char *full_name, void *const args[],
-                              size_t n_args, kr_group_part *ret_parts, kr_error *err);
+KR_API kr_status kr_group_run(kr_group *group, kr_registry *registry, const char *full_name,
+                              void *const args[], size_t n_args, kr_group_part *ret_parts, kr_error *err);
 
 #ifdef __cplusplus
 }

@@ -10,16 +10,16 @@ extern "C" {
 #endif
 
 /* The element types of op arguments. X(enumerator, name in descriptors, bytes). */
-#define KR_TYPE_LIST(X)                                                                            \
-    X(KR_TYPE_U8, "u8", 1)                                                                         \
-    X(KR_TYPE_I8, "i8", 1)                                                                         \
-    X(KR_TYPE_U16, "u16", 2)                                                                       \
-    X(KR_TYPE_I16, "i16", 2)                                                                       \
-    X(KR_TYPE_U32, "u32", 4)                                                                       \
-    X(KR_TYPE_I32, "i32", 4)                                                                       \
-    X(KR_TYPE_U64, "u64", 8)                                                                       \
-    X(KR_TYPE_I64, "i64", 8)                                                                       \
-    X(KR_TYPE_F32, "f32", 4)                                                                       \
+#define KR_TYPE_LIST(X)      \
+    X(KR_TYPE_U8, "u8", 1)   \
+    X(KR_TYPE_I8, "i8", 1)   \
+    X(KR_TYPE_U16, "u16", 2) \
+    X(KR_TYPE_I16, "i16", 2) \
+    X(KR_TYPE_U32, "u32", 4) \
+    X(KR_TYPE_I32, "i32", 4) \
+    X(KR_TYPE_U64, "u64", 8) \
+    X(KR_TYPE_I64, "i64", 8) \
+    X(KR_TYPE_F32, "f32", 4) \
     X(KR_TYPE_F64, "f64", 8)
 
 typedef enum kr_type {
@@ -118,7 +118,7 @@ static inline kr_args kr_args_of(std::initializer_list<kr_arg> list)
 #define KR_ARGS(...) kr_args_of({__VA_ARGS__})
 extern "C" {
 #else
-#define KR_ARGS(...)                                                                               \
+#define KR_ARGS(...) \
     ((kr_args){(const kr_arg[]){__VA_ARGS__}, sizeof((const kr_arg[]){__VA_ARGS__}) / sizeof(kr_arg)})
 #endif
 

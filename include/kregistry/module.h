@@ -17,7 +17,8 @@ typedef enum kr_image_kind { KR_IMAGE_PTX, KR_IMAGE_CUBIN, KR_IMAGE_FATBIN, KR_I
 KR_API const char *kr_image_kind_name(kr_image_kind kind); /* "ptx", "cubin", "fatbin", "ltoir" */
 
 /* Which kind of image the bytes are, by their content. KR_CORRUPT when none. */
-KR_API kr_status kr_image_kind_of(const void *image, size_t image_bytes, kr_image_kind *ret_kind, kr_error *err);
+KR_API kr_status kr_image_kind_of(const void *image, size_t image_bytes, kr_image_kind *ret_kind,
+                                  kr_error *err);
 
 /* Loads PTX (with or without its final NUL), a cubin or a fatbin; the kind is found. The bytes are not
  * needed after the call. The JIT's log is in err->log. KR_CORRUPT: not an image, or truncated.

@@ -41,7 +41,7 @@ typedef struct kr_op_variant {
 } kr_op_variant;
 
 typedef struct kr_op {
-    const char *name;  /* "saxpy" */
+    const char *name; /* "saxpy" */
     const char *brief;
     const char *source; /* where the definition comes from: "BLAS level 1, AXPY" */
     const char *file;   /* the .cu file's name */

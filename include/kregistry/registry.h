@@ -31,7 +31,9 @@ KR_API void kr_registry_destroy(kr_registry **registry);
  * "file:line: what", or a name that is taken. The text is copied. */
 KR_API kr_status kr_registry_add_source(kr_registry *registry, const char *file, const char *text,
                                         size_t text_bytes, kr_error *err);
-/* Adds every .cu file of a folder, in name order. All or none. */
+/* Adds one op from a .cu file. Files of the same folder that it includes with quotes become part of it. */
+KR_API kr_status kr_registry_add_file(kr_registry *registry, const char *path, kr_error *err);
+/* Adds every .cu file of a folder (regular ones, of at most 16 MiB), in name order. All or none. */
 KR_API kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err);
 
 KR_API size_t kr_registry_n_ops(kr_registry *registry);
@@ -61,8 +63,8 @@ typedef struct kr_machine {
     kr_cc cc;
     int driver_version; /* 13000; 0: the newest known */
     const int *nvrtc_archs;
-    size_t n_nvrtc_archs; /* 0: no NVRTC */
-    int nvrtc_version;    /* 13000; 0 without NVRTC */
+    size_t n_nvrtc_archs;             /* 0: no NVRTC */
+    int nvrtc_version;                /* 13000; 0 without NVRTC */
     int shared_bytes_per_block_optin; /* 0: the published limit of the CC */
 } kr_machine;
 
@@ -73,7 +75,7 @@ typedef struct kr_candidate {
     char variant[64];
     char image[64]; /* "cubin sm_90", "nvrtc sm_90", "ptx compute_75" ... or "" when the variant is out */
     bool chosen;
-    bool usable;    /* refused otherwise */
+    bool usable;     /* refused otherwise */
     const char *how; /* "cubin", "family", "compatible", "ptx", "nvrtc"; "none" where it is not usable */
     char reason[256];
 } kr_candidate;
@@ -97,7 +99,8 @@ typedef enum kr_limiter {
     KR_LIMIT_BLOCKS
 } kr_limiter;
 
-KR_API const char *kr_limiter_name(kr_limiter limiter); /* "registers", "shared memory", "threads", "blocks" */
+KR_API const char *
+kr_limiter_name(kr_limiter limiter); /* "registers", "shared memory", "threads", "blocks" */
 
 /* What runs for an op on a device. Strings live as long as the registry. */
 typedef struct kr_resolution {
@@ -141,22 +144,23 @@ typedef struct kr_prepare_options {
 /* Compiles (once a compute capability) and loads (once a device) all ops whose full name matches the glob.
  * One op's failure leaves the others alone; the first failure is returned after all were tried, its
  * chain says how many failed. KR_NOT_FOUND: nothing matches. */
-KR_API kr_status kr_registry_prepare(kr_registry *registry, const char *glob, const kr_prepare_options *options,
-                                     kr_error *err);
+KR_API kr_status kr_registry_prepare(kr_registry *registry, const char *glob,
+                                     const kr_prepare_options *options, kr_error *err);
 
 /* ---- launching ---- */
 
 /* Checks the arguments (count, types, devices, sizes, buffer bounds; a message names the argument), resolves
- * and launches in stream order. Returns before the kernel has run; for an op with work arguments on a driver without
- * memory pools, after. A size of 0 is launched too: what it defines (a sum of nothing) is written. */
+ * and launches in stream order. Returns before the kernel has run; for an op with work arguments on a driver
+ * without memory pools, after. A size of 0 is launched too: what it defines (a sum of nothing) is written. */
 KR_API kr_status kr_launch(kr_registry *registry, kr_stream *stream, const char *full_name, kr_args args,
                            const kr_launch_options *options, kr_error *err);
 
 /* A prepared launch: checked once, then as cheap as cuLaunchKernel. One thread at a time; bound to its
  * stream. Its buffers must outlive it. */
 typedef struct kr_launcher kr_launcher;
-KR_API kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const char *full_name, kr_args args,
-                                    const kr_launch_options *options, kr_launcher **ret_launcher, kr_error *err);
+KR_API kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const char *full_name,
+                                    kr_args args, const kr_launch_options *options,
+                                    kr_launcher **ret_launcher, kr_error *err);
 KR_API void kr_launcher_destroy(kr_launcher **launcher);
 /* Changes one argument (index as the caller passes them). A size argument cannot be changed: the launch
  * configuration follows from it. A buffer must be as large as the one it replaces. */

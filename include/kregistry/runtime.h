@@ -2,6 +2,7 @@
 #ifndef KREGISTRY_RUNTIME_H
 #define KREGISTRY_RUNTIME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,7 +39,7 @@ typedef struct kr_runtime_options {
     void *context;      /* an existing CUcontext to work in: the runtime then has that one device */
     const int *devices; /* ordinals to open, n_devices of them; NULL: every device */
     size_t n_devices;
-    kr_log_fn log;      /* NULL: nothing is logged. Called from any thread */
+    kr_log_fn log; /* NULL: nothing is logged. Called from any thread */
     void *log_user;
 } kr_runtime_options;
 
@@ -89,6 +90,7 @@ typedef struct kr_device_info {
     int cooperative_launch;
     int memory_pools;
     int integrated;
+    bool simulated; /* softcuda's: its kernels run on the CPU */
 } kr_device_info;
 
 KR_API const kr_device_info *kr_device_get_info(const kr_device *device);

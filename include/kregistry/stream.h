@@ -21,23 +21,25 @@ typedef struct kr_stream_options {
     bool blocks_on_null; /* false: CU_STREAM_NON_BLOCKING */
 } kr_stream_options;
 
-KR_API kr_status kr_stream_create(kr_device *device, const kr_stream_options *options,
-                                  kr_stream **ret_stream, kr_error *err);
-/* Work already given to the stream still completes. Accepts NULL; nulls the handle. */
+KR_API kr_status kr_stream_create(kr_device *device, const kr_stream_options *options, kr_stream **ret_stream,
+                                  kr_error *err);
+/* Work already given to the stream still completes. Accepts NULL; nulls the handle. A device's default stream
+ * stays: the handle alone is nulled. */
 KR_API void kr_stream_destroy(kr_stream **stream);
 
-/* The device's default (legacy) stream. Owned by the device; never destroyed by the caller. */
+/* The device's default (legacy) stream. Owned by the device. */
 KR_API kr_stream *kr_device_default_stream(kr_device *device);
 
-/* Wraps a CUstream of the device's context that somebody else owns; destroying the wrapper leaves it. */
+/* Wraps a CUstream of the device's context (NULL: its default stream) that somebody else owns; destroying the
+ * wrapper leaves it. */
 KR_API kr_status kr_stream_wrap(kr_device *device, void *custream, kr_stream **ret_stream, kr_error *err);
 
 KR_API kr_device *kr_stream_device(const kr_stream *stream);
 KR_API void *kr_stream_custream(const kr_stream *stream);
 
 /* Returns when everything given to the stream so far is done. A kernel fault shows here:
- * KR_PROCESS_LOST with the first cause. A stream that is capturing is refused, here and in kr_stream_query, and
- * its capture goes on. */
+ * KR_PROCESS_LOST with the first cause. A stream that is capturing is refused, here and in kr_stream_query,
+ * and its capture goes on. */
 KR_API kr_status kr_stream_synchronize(kr_stream *stream, kr_error *err);
 
 /* *ret_done: is everything done? Never waits. */

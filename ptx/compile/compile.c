@@ -58,11 +58,30 @@ static bool knows_arch(const kr_nvrtc_info *info, kr_cc arch)
     return false;
 }
 
+static kr_status check_lists(const compile_job *job)
+{
+    const kr_compile_options *given = &job->given;
+    const struct {
+        const char *name;
+        const char *const *list;
+        size_t n;
+    } lists[] = {
+        {"options", given->options, given->n_options},
+        {"name_expressions", given->name_expressions, given->n_name_expressions},
+        {"header_names", given->header_names, given->n_headers},
+        {"header_texts", given->header_texts, given->n_headers},
+    };
+    kr_status status = KR_OK;
+    for (size_t i = 0; i < KR_COUNT(lists) && !status; i++)
+        status = kr__require_list(job->err, lists[i].name, lists[i].list, lists[i].n);
+    return status;
+}
+
 static kr_status check_call(const compile_job *job)
 {
     const kr_compile_options *given = &job->given;
-    if (!job->source)
-        return KR_FAIL(job->err, KR_INVALID_ARGUMENT, "there is no source to compile for %s", job->name);
+    if (check_lists(job))
+        return KR_INVALID_ARGUMENT;
     if ((unsigned)given->kind > KR_IMAGE_LTOIR)
         return KR_FAIL(job->err, KR_INVALID_ARGUMENT, "%d is no kind of image", (int)given->kind);
     if (gives_option(given, "--gpu-architecture", "-arch")) {
@@ -312,6 +331,7 @@ static kr_status run(compile_job *job)
 kr_status kr_compile(kr_nvrtc *nvrtc, const char *name, const char *source, kr_cc arch,
                      const kr_compile_options *options, kr_compiled **ret_compiled, kr_error *err)
 {
+    KR_REQUIRE(err, nvrtc, source, ret_compiled);
     compile_job *job = kr__alloc(1, sizeof *job, err);
     if (!job)
         return KR_OUT_OF_HOST_MEMORY;

@@ -119,32 +119,44 @@ bool kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *trie
     return true;
 }
 
-static kr_status not_found(const char *path, kr__text *tried, kr_error *err)
+/* source: who gave the path, whose failure is the first line of `tried` and names it; NULL: nobody did. */
+static kr_status not_found(const char *source, const kr__text *tried, kr_error *err)
 {
-    KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "no usable NVRTC%s%s", path ? " at " : "",
-            path ? path : " on this machine");
+    const char *reason = tried->data ? tried->data + strspn(tried->data, " ") : "out of host memory";
+    if (source)
+        KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "%s is no usable NVRTC: %.*s", source,
+                (int)strcspn(reason, "\n"), reason);
+    else
+        KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "no usable NVRTC on this machine");
     kr__error_log(err, tried->data);
-    kr__error_advice(err, path ? "give the libnvrtc.so file of CUDA 11.2 or later, or a folder that holds it"
-                               : "install the Python package nvidia-cuda-nvrtc or a CUDA toolkit, or set "
-                                 "KREGISTRY_NVRTC to the libnvrtc.so file");
+    kr__error_advice(err, source
+                              ? "give the libnvrtc.so file of CUDA 11.2 or later, or a folder that holds it"
+                              : "install the Python package nvidia-cuda-nvrtc or a CUDA toolkit, or set "
+                                "KREGISTRY_NVRTC to the libnvrtc.so file");
     return KR_NOT_ON_THIS_MACHINE;
 }
 
 kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
+    KR_REQUIRE(err, ret_nvrtc);
+    if (path && !path[0]) /* the dynamic linker would take the program itself */
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "the path of NVRTC is empty");
     kr_nvrtc *nvrtc = kr__alloc(1, sizeof *nvrtc, err);
     if (!nvrtc)
         return KR_OUT_OF_HOST_MEMORY;
     const char *given = secure_getenv("KREGISTRY_NVRTC");
-    if (!path && given && given[0])
+    const char *source = path ? "the path" : NULL;
+    if (!path && given && given[0]) {
         path = given;
+        source = "what KREGISTRY_NVRTC names";
+    }
     kr__text tried = {0};
     kr_status status = KR_OK;
     nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!nvrtc->c_locale)
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a locale");
     else if (!kr__nvrtc_find(nvrtc, path, &tried))
-        status = not_found(path, &tried, err);
+        status = not_found(source, &tried, err);
     kr__text_free(&tried);
     if (status)
         kr_nvrtc_close(&nvrtc);
@@ -166,5 +178,5 @@ void kr_nvrtc_close(kr_nvrtc **nvrtc)
 
 kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc)
 {
-    return nvrtc->info;
+    return nvrtc ? nvrtc->info : (kr_nvrtc_info){0};
 }

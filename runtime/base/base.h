@@ -27,6 +27,21 @@ kr_status kr__fail(kr_error *err, kr_status status, const char *file, int line, 
 kr_status kr__fail_errno(kr_error *err, kr_status status, int number, const char *file, int line,
                          const char *format, ...) KR_PRINTF(6, 7);
 
+/* Leaves the function with KR_INVALID_ARGUMENT where a pointer is NULL: KR_REQUIRE(err, device, name); */
+#define KR_REQUIRE(err, ...)                                                                       \
+    do {                                                                                           \
+        const void *const pointers_[] = {__VA_ARGS__};                                             \
+        for (size_t i_ = 0; i_ < KR_COUNT(pointers_); i_++)                                        \
+            if (!pointers_[i_])                                                                    \
+                return kr__fail_null((err), __FILE__, __LINE__, __func__, #__VA_ARGS__, i_);       \
+    } while (0)
+/* names: "device, name"; index: of the one that is NULL. */
+kr_status kr__fail_null(kr_error *err, const char *file, int line, const char *function, const char *names,
+                        size_t index);
+
+/* The same for a list of n pointers and for each of them. */
+kr_status kr__require_list(kr_error *err, const char *name, const void *list, size_t n);
+
 /* Puts a foreign code beside an error already filled. `function` must be a static string. */
 void kr__error_code(kr_error *err, kr_api api, int code, const char *code_name, const char *function);
 
@@ -73,6 +88,9 @@ void kr__text_free(kr__text *text);
 void kr__format(char *to, size_t bytes, const char *format, ...) KR_PRINTF(3, 4);
 void kr__format_list(char *to, size_t bytes, const char *format, va_list args);
 
+/* How many bytes from the beginning are UTF-8. */
+size_t kr__utf8_good(const char *text, size_t bytes);
+
 /* Edit distance. */
 size_t kr__distance(const char *a, const char *b);
 
@@ -85,8 +103,11 @@ bool kr__glob(const char *pattern, const char *name);
 
 /* ---- files (file.c) ---- */
 
-/* Reads a whole file; *ret_data is malloc'ed and has one further NUL byte. */
+/* Reads a whole file, a regular one; *ret_data is malloc'ed and has one further NUL byte. */
 kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err);
+/* The same, of at most so many bytes. */
+kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_data, size_t *ret_bytes,
+                             kr_error *err);
 /* Writes path by a temporary file in the same folder and rename: path is whole, or untouched. */
 kr_status kr__file_write(const char *path, const void *data, size_t bytes, kr_error *err);
 bool kr__file_exists(const char *path);

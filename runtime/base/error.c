@@ -53,6 +53,26 @@ kr_status kr__fail(kr_error *err, kr_status status, const char *file, int line, 
     return status;
 }
 
+kr_status kr__fail_null(kr_error *err, const char *file, int line, const char *function, const char *names,
+                        size_t index)
+{
+    while (index--)
+        names = strchr(names, ',') + 2;
+    return kr__fail(err, KR_INVALID_ARGUMENT, file, line, "%s: %.*s is NULL", function,
+                    (int)strcspn(names, ","), names);
+}
+
+kr_status kr__require_list(kr_error *err, const char *name, const void *list, size_t n)
+{
+    const void *const *items = list;
+    if (n && !list)
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s is NULL, but there are to be %zu", name, n);
+    for (size_t i = 0; i < n; i++)
+        if (!items[i])
+            return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s[%zu] is NULL", name, i);
+    return KR_OK;
+}
+
 kr_status kr__fail_errno(kr_error *err, kr_status status, int number, const char *file, int line,
                          const char *format, ...)
 {
@@ -143,6 +163,8 @@ kr_status kr__while(kr_error *err, kr_status status, const char *format, ...)
 
 int kr_error_print(const kr_error *err, FILE *to)
 {
+    if (!err || !to)
+        return 1;
     fprintf(to, "error: ");
     if (err->op[0])
         fprintf(to, "%s: ", err->op);

@@ -8,29 +8,59 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err)
+/* Devices and pipes have no end, or keep one waiting: they are refused before anything is read. */
+static kr_status open_regular(const char *path, int *ret_fd, kr_error *err)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return KR_FAIL_ERRNO(err, errno == ENOENT ? KR_NOT_FOUND : KR_IO, errno, "cannot open %s", path);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat facts;
+    if (fd < 0 || fstat(fd, &facts)) {
+        const int number = errno;
+        if (fd >= 0)
+            close(fd);
+        return KR_FAIL_ERRNO(err, number == ENOENT ? KR_NOT_FOUND : KR_IO, number, "cannot open %s", path);
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        close(fd);
+        return S_ISDIR(facts.st_mode) ? KR_FAIL_ERRNO(err, KR_IO, EISDIR, "cannot read %s", path)
+                                      : KR_FAIL(err, KR_IO, "%s is not a regular file", path);
+    }
+    *ret_fd = fd;
+    return KR_OK;
+}
+
+kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_data, size_t *ret_bytes,
+                             kr_error *err)
+{
+    int fd = -1;
+    const kr_status status = open_regular(path, &fd, err);
+    if (status)
+        return status;
     kr__text text = {0};
     char chunk[64 << 10];
-    ssize_t n;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
+    ssize_t n = 0;
+    while (text.bytes <= most_bytes && ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)
             kr__text_add_bytes(&text, chunk, (size_t)n);
     const int number = errno;
     close(fd);
     kr__text_add_bytes(&text, "", 0);
-    if (n < 0 || text.failed) {
-        kr__text_free(&text);
-        if (n < 0)
-            return KR_FAIL_ERRNO(err, KR_IO, number, "cannot read %s", path);
-        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "%s does not fit into host memory", path);
+    const bool too_long = text.bytes > most_bytes;
+    if (n >= 0 && !text.failed && !too_long) {
+        *ret_data = text.data;
+        *ret_bytes = text.bytes;
+        return KR_OK;
     }
-    *ret_data = text.data;
-    *ret_bytes = text.bytes;
-    return KR_OK;
+    const bool failed = text.failed;
+    kr__text_free(&text);
+    if (n < 0)
+        return KR_FAIL_ERRNO(err, KR_IO, number, "cannot read %s", path);
+    return failed ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "%s does not fit into host memory", path)
+                  : KR_FAIL(err, KR_IO, "%s has more than %zu bytes", path, most_bytes);
+}
+
+kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err)
+{
+    return kr__file_read_most(path, SIZE_MAX, ret_data, ret_bytes, err);
 }
 
 static int write_all(int fd, const char *data, size_t bytes)

@@ -77,6 +77,40 @@ void kr__format(char *to, size_t bytes, const char *format, ...)
     va_end(args);
 }
 
+/* Bytes of the character at the head of the text; 0: there is none (overlong, a surrogate, cut off). */
+static size_t utf8_character(const unsigned char *text, size_t bytes)
+{
+    /* The first byte tells how many follow; the second has bounds of its own where the first is at an edge.
+     */
+    static const struct {
+        unsigned char first, last, low, high;
+        size_t bytes;
+    } rows[] = {
+        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        if (text[0] < rows[i].first || text[0] > rows[i].last)
+            continue;
+        if (rows[i].bytes > bytes || (rows[i].bytes > 1 && (text[1] < rows[i].low || text[1] > rows[i].high)))
+            return 0;
+        for (size_t k = 2; k < rows[i].bytes; k++)
+            if (text[k] < 0x80 || text[k] > 0xbf)
+                return 0;
+        return rows[i].bytes;
+    }
+    return 0;
+}
+
+size_t kr__utf8_good(const char *text, size_t bytes)
+{
+    size_t good = 0, n;
+    while (good < bytes && (n = utf8_character((const unsigned char *)text + good, bytes - good)))
+        good += n;
+    return good;
+}
+
 size_t kr__distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };

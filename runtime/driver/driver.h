@@ -20,7 +20,7 @@ typedef struct kr__fault {
     CUresult result;
     const char *function; /* that noticed it */
     int device;           /* ordinal, or -1 */
-    char kernel[64];      /* the kernel given to the device last, or empty: the first to suspect */
+    char kernel[192];     /* the kernel given to the device last, or empty: the first to suspect */
 } kr__fault;
 
 /* One a loaded libcuda, for as long as the process lives: the library is never closed, because code of it may

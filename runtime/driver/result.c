@@ -17,7 +17,7 @@
     X(INVALID_DEVICE, INVALID_ARGUMENT, 0, "there is no such device")                                        \
     X(DEVICE_NOT_LICENSED, NOT_ON_THIS_DEVICE, 0, "the device's licence does not allow compute")             \
     X(INVALID_IMAGE, CORRUPT, 0, "the driver cannot read the image")                                         \
-    X(INVALID_CONTEXT, INVALID_ARGUMENT, 0, "the context is not valid, or was destroyed")                    \
+    X(INVALID_CONTEXT, INVALID_ARGUMENT, 0, "the context that the library works in is gone")                 \
     X(NO_BINARY_FOR_GPU, NOT_ON_THIS_DEVICE, 0, "the image holds no code for this device")                   \
     X(ECC_UNCORRECTABLE, PROCESS_LOST, 1, "an uncorrectable memory (ECC) error")                             \
     X(PEER_ACCESS_UNSUPPORTED, NOT_ON_THIS_DEVICE, 0, "these devices cannot reach each other's memory")      \
@@ -38,7 +38,7 @@
     X(LAUNCH_INCOMPATIBLE_TEXTURING, LAUNCH_FAILED, 0, "the launch's texturing mode does not fit")           \
     X(PEER_ACCESS_ALREADY_ENABLED, INVALID_ARGUMENT, 0, "peer access is enabled already")                    \
     X(PEER_ACCESS_NOT_ENABLED, INVALID_ARGUMENT, 0, "peer access is not enabled")                            \
-    X(CONTEXT_IS_DESTROYED, INVALID_ARGUMENT, 0, "the context was destroyed")                                \
+    X(CONTEXT_IS_DESTROYED, INVALID_ARGUMENT, 0, "the context that the library works in is gone")            \
     X(ASSERT, PROCESS_LOST, 1, "an assert in a kernel failed")                                               \
     X(HARDWARE_STACK_ERROR, PROCESS_LOST, 1, "a kernel's call stack is corrupt or too small")                \
     X(ILLEGAL_INSTRUCTION, PROCESS_LOST, 1, "a kernel met an illegal instruction")                           \
@@ -161,6 +161,11 @@ kr_status kr__cuda_fail(kr_error *err, kr__driver *driver, CUresult result, cons
         kr__fail(err, status, file, line, "%s: the driver answers %s (%d)", what, name, (int)result);
     kr__error_code(err, KR_API_CUDA, (int)result, name, function);
     kr__error_device(err, device);
+    if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        kr__error_advice(
+            err,
+            "Somebody ended it (cuCtxDestroy, cuDevicePrimaryCtxReset, cudaDeviceReset): let it live as long "
+            "as the runtime, or destroy what was made from the runtime and create it again.");
     return status;
 }
 

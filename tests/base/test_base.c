@@ -211,6 +211,67 @@ START_TEST(files)
 }
 END_TEST
 
+START_TEST(only_regular_files_of_a_size)
+{
+    char folder[] = "/tmp/kr_base_XXXXXX", path[64], *data = NULL;
+    size_t bytes;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/fifo", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(kr__file_read(path, &data, &bytes, &err), KR_IO); /* at once: nobody writes to it */
+    ck_assert_ptr_nonnull(strstr(err.message, "/fifo is not a regular file"));
+    unlink(path);
+    ck_assert_int_eq(kr__file_read("/dev/zero", &data, &bytes, &err), KR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "/dev/zero is not a regular file"));
+    snprintf(path, sizeof path, "%s/f", folder);
+    ck_assert_int_eq(kr__file_write(path, "12345", 5, &err), KR_OK);
+    ck_assert_int_eq(kr__file_read_most(path, 4, &data, &bytes, &err), KR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "/f has more than 4 bytes"));
+    ck_assert_int_eq(kr__file_read_most(path, 5, &data, &bytes, &err), KR_OK);
+    ck_assert_uint_eq(bytes, 5);
+    free(data);
+    /* Its size is not told: it is counted. */
+    ck_assert_int_eq(kr__file_read_most("/proc/self/maps", 100, &data, &bytes, &err), KR_IO);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
+/* The longest good beginning, by the table of well-formed sequences (Unicode, table 3-7). */
+START_TEST(utf8_is_told_from_other_bytes)
+{
+    static const struct {
+        const char *text;
+        size_t good, bytes;
+    } rows[] = {
+        {"", 0, 0},
+        {"abc", 3, 3},
+        {"\xc3\xa9", 2, 2},         /* U+00E9 */
+        {"\xe2\x82\xac", 3, 3},     /* U+20AC */
+        {"\xf0\x9f\x98\x80", 4, 4}, /* U+1F600 */
+        {"\xf4\x8f\xbf\xbf", 4, 4}, /* U+10FFFF */
+        {"a\xff"
+         "b",
+         1, 3},
+        {"ab\x80", 2, 3},   /* goes on with nothing begun */
+        {"\xc3", 0, 1},     /* cut */
+        {"\xe2\x82", 0, 2}, /* cut */
+        {"\xc3"
+         "a",
+         0, 2},
+        {"\xc0\xaf", 0, 2},         /* overlong */
+        {"\xe0\x9f\xbf", 0, 3},     /* overlong */
+        {"\xf0\x8f\xbf\xbf", 0, 4}, /* overlong */
+        {"\xed\xa0\x80", 0, 3},     /* a surrogate */
+        {"\xed\x9f\xbf", 3, 3},     /* the last before them */
+        {"\xf4\x90\x80\x80", 0, 4}, /* past U+10FFFF */
+        {"\xf5\x80\x80\x80", 0, 4},
+    };
+    for (size_t i = 0; i < KR_COUNT(rows); i++)
+        ck_assert_uint_eq(kr__utf8_good(rows[i].text, rows[i].bytes), rows[i].good);
+}
+END_TEST
+
 START_TEST(prints)
 {
     KR_FAIL(&err, KR_LAUNCH_FAILED, "too big");
@@ -243,6 +304,8 @@ int main(void)
     tcase_add_test(tc, chains_grow_innermost_first);
     tcase_add_test(tc, long_logs_keep_head_and_tail);
     tcase_add_test(tc, texts_grow);
+    tcase_add_test(tc, only_regular_files_of_a_size);
+    tcase_add_test(tc, utf8_is_told_from_other_bytes);
     tcase_add_test(tc, distances);
     tcase_add_test(tc, suggestions);
     tcase_add_test(tc, globs);

@@ -54,6 +54,43 @@ START_TEST(facts)
 }
 END_TEST
 
+START_TEST(a_named_file_that_will_not_do_is_told)
+{
+    kr_nvrtc *none = NULL;
+    ck_assert_int_eq(kr_nvrtc_open("/etc/passwd", &none, &err), KR_NOT_ON_THIS_MACHINE);
+    ck_assert_ptr_nonnull(strstr(err.message, "the path is no usable NVRTC: /etc/passwd: "));
+    ck_assert_int_eq(kr_nvrtc_open("", &none, &err), KR_INVALID_ARGUMENT);
+    setenv("KREGISTRY_NVRTC", "/nonexistent", 1);
+    ck_assert_int_eq(kr_nvrtc_open(NULL, &none, &err), KR_NOT_ON_THIS_MACHINE);
+    ck_assert_ptr_nonnull(
+        strstr(err.message, "what KREGISTRY_NVRTC names is no usable NVRTC: /nonexistent: "));
+    ck_assert_ptr_null(none);
+    unsetenv("KREGISTRY_NVRTC");
+}
+END_TEST
+
+START_TEST(lists_have_what_their_counts_say)
+{
+    static const char *const gap[] = {NULL};
+    const struct {
+        kr_compile_options options;
+        const char *message;
+    } rows[] = {
+        {{.n_options = 1}, "options is NULL, but there are to be 1"},
+        {{.n_options = 1, .options = gap}, "options[0] is NULL"},
+        {{.n_name_expressions = 2}, "name_expressions is NULL, but there are to be 2"},
+        {{.n_headers = 1, .header_texts = gap}, "header_names is NULL, but there are to be 1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        kr_compile_options options = rows[i].options;
+        kr_compiled *compiled = NULL;
+        options.struct_size = sizeof options;
+        ck_assert_int_eq(kr_compile(fake, "t.cu", "", sm_80, &options, &compiled, &err), KR_INVALID_ARGUMENT);
+        ck_assert_str_eq(err.message, rows[i].message);
+    }
+}
+END_TEST
+
 START_TEST(builtins_missing)
 {
     refuse("builtins", NULL, KR_NOT_ON_THIS_MACHINE);
@@ -326,6 +363,8 @@ int main(void)
     TCase *compiling = tcase_create("compiling");
     tcase_add_checked_fixture(compiling, open_fake, close_fake);
     tcase_add_test(compiling, facts);
+    tcase_add_test(compiling, a_named_file_that_will_not_do_is_told);
+    tcase_add_test(compiling, lists_have_what_their_counts_say);
     tcase_add_test(compiling, builtins_missing);
     tcase_add_test(compiling, internal_error);
     tcase_add_test(compiling, lowered_name_is_copied);

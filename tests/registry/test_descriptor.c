@@ -237,6 +237,26 @@ START_TEST(a_zero_byte_is_no_text)
 }
 END_TEST
 
+START_TEST(the_file_is_utf8_without_a_mark)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"//! op t\n//! brief a\xff"
+         "b\n",
+         "t.cu:2: the byte FF is not UTF-8"},
+        {"//! op t\n\n\n// \xe9t\xe9\n", "t.cu:4: the byte E9 is not UTF-8"}, /* code counts, too */
+        {"\xef\xbb\xbf//! op t\n", "t.cu:1: the file begins with a byte-order mark"},
+    };
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        kr_error err = {0};
+        kr__op_def *def = NULL;
+        ck_assert_int_eq(parse(rows[i].text, &def, &err), KR_INVALID_ARGUMENT);
+        ck_assert_msg(strstr(err.message, rows[i].message) == err.message, "%s", err.message);
+    }
+}
+END_TEST
+
 START_TEST(too_many_lines)
 {
     kr_error err;
@@ -359,6 +379,7 @@ int main(void)
     tcase_add_test(c, full_is_good);
     tcase_add_loop_test(c, what_is_wrong_is_said_with_its_line, 0, (int)KR_COUNT(bad));
     tcase_add_test(c, a_zero_byte_is_no_text);
+    tcase_add_test(c, the_file_is_utf8_without_a_mark);
     tcase_add_test(c, too_many_lines);
     tcase_add_test(c, any_byte_may_be_damaged);
     tcase_add_loop_test(c, expressions_have_values, 0, (int)KR_COUNT(values));

@@ -372,6 +372,33 @@ START_TEST(without_nvrtc_and_image_it_is_said)
 }
 END_TEST
 
+/* What was asked for and failed is told, not only that there is none. */
+START_TEST(a_path_that_is_no_nvrtc_is_told)
+{
+    static const struct {
+        const char *path, *why;
+    } rows[] = {
+        {"/etc/passwd", "/etc/passwd: "},
+        {"/nonexistent", "/nonexistent: cannot open shared object file: No such file or directory"},
+        {"", "the path of NVRTC is empty"},
+    };
+    const char *text = SOURCE("plain", "//! variant v\n", KERNEL("v", "unsigned n, unsigned *y"));
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        kr_registry *other = NULL;
+        kr_resolution r;
+        const kr_registry_options options = {.struct_size = sizeof options, .nvrtc = rows[i].path};
+        OK(kr_registry_create(runtime, &options, &other, &err));
+        OK(kr_registry_add_source(other, "t.cu", text, strlen(text), &err));
+        ck_assert_int_eq(kr_registry_resolve(other, "plain", device, NULL, NULL, &r, &err),
+                         KR_NOT_ON_THIS_DEVICE);
+        ck_assert_msg(strstr(err.message, "there is no NVRTC"), "%s", err.message);
+        ck_assert_msg(strstr(err.message, rows[i].why), "%s", err.message);
+        ck_assert(i == 2 || strstr(err.log, rows[i].why));
+        kr_registry_destroy(&other);
+    }
+}
+END_TEST
+
 /* ---- falling back ---- */
 
 /* The driver's own function, and what its first calls answer instead. */
@@ -391,6 +418,7 @@ static void refuse(int n, CUresult result)
     if (device->driver->cuModuleLoadDataEx != load_or_refuse)
         load_for_true = device->driver->cuModuleLoadDataEx;
     device->driver->cuModuleLoadDataEx = load_or_refuse;
+    device->driver->cuLibraryLoadData = NULL; /* as before CUDA 12.0 */
     n_refusals = n;
     n_loads = 0;
     refusal = result;
@@ -436,6 +464,50 @@ START_TEST(a_failure_of_another_kind_is_told_at_once_and_may_pass)
     ck_assert_int_eq(n_loads, 1);
     OK(resolve("axpy.f32", &plain, &r));
     ck_assert_int_eq(n_loads, 2);
+}
+END_TEST
+
+/* A busy device is no fault of an image: it is told as such, and asked again. The plain and the chosen
+ * variant. */
+START_TEST(a_busy_device_may_be_free_later)
+{
+    kr_resolution r;
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = _i ? "plain" : NULL};
+    refuse(1, CUDA_ERROR_DEVICE_UNAVAILABLE);
+    ck_assert_int_eq(resolve("axpy.f32", &plain, &r), KR_NOT_ON_THIS_DEVICE);
+    ck_assert_int_eq(err.code, CUDA_ERROR_DEVICE_UNAVAILABLE);
+    OK(resolve("axpy.f32", &plain, &r));
+}
+END_TEST
+
+static __typeof__(((kr__driver *)NULL)->cuLibraryLoadData) library_for_true;
+static int n_libraries;
+
+static CUresult count_libraries(CUlibrary *library, const void *image, CUjit_option *jit_options,
+                                void **jit_values, unsigned n_jit_options, CUlibraryOption *options,
+                                void **values, unsigned n_options)
+{
+    n_libraries++;
+    return library_for_true(library, image, jit_options, jit_values, n_jit_options, options, values,
+                            n_options);
+}
+
+START_TEST(an_image_is_loaded_once_for_all_devices)
+{
+    kr_registry *other = NULL;
+    kr_resolution r;
+    const kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = true};
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+    if (!has_two_candidates() || !device->driver->cuLibraryLoadData)
+        return;
+    library_for_true = device->driver->cuLibraryLoadData;
+    device->driver->cuLibraryLoadData = count_libraries;
+    OK(kr_registry_create(runtime, &options, &other, &err));
+    for (size_t i = 0; i < kr_runtime_n_devices(runtime); i++)
+        OK(kr_registry_resolve(other, "axpy.f32", kr_runtime_device(runtime, i), NULL, &plain, &r, &err));
+    ck_assert_int_eq(n_libraries, 1);
+    device->driver->cuLibraryLoadData = library_for_true;
+    kr_registry_destroy(&other);
 }
 END_TEST
 
@@ -732,6 +804,9 @@ int main(void)
     tcase_add_test(c, a_missing_kernel_is_named);
     tcase_add_test(c, requirements_that_do_not_hold_are_listed);
     tcase_add_test(c, without_nvrtc_and_image_it_is_said);
+    tcase_add_test(c, a_path_that_is_no_nvrtc_is_told);
+    tcase_add_loop_test(c, a_busy_device_may_be_free_later, 0, 2);
+    tcase_add_test(c, an_image_is_loaded_once_for_all_devices);
     tcase_add_loop_test(c, an_image_that_the_driver_refuses_leads_to_the_next, 0, (int)KR_COUNT(next_please));
     tcase_add_test(c, a_failure_of_another_kind_is_told_at_once_and_may_pass);
     tcase_add_test(c, shipped_images_do_without_nvrtc);

@@ -39,12 +39,34 @@ grep -q 'no PTX is shipped' "$work/log" || fail "auto without NVRTC says nothing
 grep -q '"axpy.cu", axpy_text.*NULL, 0}' "$work/out.c" || fail "auto without NVRTC has images"
 grep -q "$ops" "$work/out.c" && fail "the output names the machine's folders"
 
+# A folder: all of it, and Ninja is told of the folder too, so that it notices a file more.
+mkdir "$work/folder"
+cp "$ops/axpy.cu" "$work/folder"
+cp "$ops/axpy.cu" "$work/folder/axpy.cu.orig"
+"$embed" "--depfile=$work/out.d" "$work/out.c" "$work/folder" >"$work/log" 2>&1 || fail "a folder"
+grep -q '"axpy.cu", axpy_text' "$work/out.c" || fail "a folder: no op"
+[ "$(cat "$work/out.d")" = "$work/out.c: $work/folder $work/folder/axpy.cu" ] || fail "a folder: $(cat "$work/out.d")"
+rm "$work/out.c"
+
+# A file of the folder that an op includes is part of its text, once.
+{ cat "$ops/axpy.cu"; printf '#include "more.cuh"\n  # include  "more.cuh"\n#include "elsewhere.h"\n'; } >"$work/folder/axpy.cu"
+printf '#define KR_LOCAL_MORE 1\nstruct more { int x; };' >"$work/folder/more.cuh"
+"$embed" "--depfile=$work/out.d" "$work/out.c" "$work/folder" >"$work/log" 2>&1 || fail "an include"
+[ "$(grep -c 'struct more' "$work/out.c")" = 1 ] || fail "an include: not once"
+grep -q '#line 1 \\"more.cuh\\"' "$work/out.c" || fail "an include: no #line"
+grep -q '#include \\"elsewhere.h\\"' "$work/out.c" || fail "an include: what is not there did not stay"
+grep -q "/axpy.cu $work/folder/more.cuh" "$work/out.d" || fail "an include: not an input of the build"
+rm "$work/out.c"
+
 # Where there is NVRTC: a source that does not compile, and parameters that differ, end the build.
 if "$embed" --ptx=required "$work/out.c" "$ops/axpy.cu" >"$work/log" 2>&1; then
     grep -q 'KR_IMAGE_PTX, {' "$work/out.c" || fail "no image"
     rm "$work/out.c"
     sed 's/y\[n - 1\] = a/oops = a/' "$ops/axpy.cu" >"$work/bad.cu"
     refused "a source that does not compile" 'oops' --ptx=auto "$work/out.c" "$work/bad.cu"
+    { cat "$ops/axpy.cu"; echo '#include "broken.cuh"'; } >"$work/bad.cu"
+    printf '\n\nstruct oops {\n' >"$work/broken.cuh"
+    refused "an include that does not compile" 'broken.cuh(3)' --ptx=auto "$work/out.c" "$work/bad.cu"
     sed 's/plain(uint64_t n/plain(uint32_t n/' "$ops/axpy.cu" >"$work/bad.cu"
     refused "a parameter that differs" "argument 1 'n' is u64 (8 bytes) in the descriptor, 4 bytes" --ptx=auto \
         "$work/out.c" "$work/bad.cu"

@@ -54,7 +54,10 @@ static const struct {
     {"axpy.i32", NULL, 0, "axpy has no type i32; its types are f32, f64", "Did you mean \"axpy.f32\"?"},
     {"blur.f32", NULL, 0, "blur has no types, so no f32", "Did you mean \"blur\"?"},
     {"apxy.f32", NULL, 0, "there is no op \"apxy.f32\"", "Did you mean \"axpy.f32\"?"},
-    {"axp", NULL, 0, "there is no op \"axp\"", NULL},
+    {"axp", NULL, 0, "there is no op \"axp\"", "Did you mean \"axpy\"?"},
+    {"tall", NULL, 0, "there is no op \"tall\"", "Did you mean \"tally\"?"},
+    {"tomb", NULL, 0, "there is no op \"tomb\"", "`kregistry list` shows the ops"}, /* no tally, no blur */
+    {"nosuch.f32", NULL, 0, "there is no op \"nosuch.f32\"", "`kregistry list` shows the ops"},
     {"", NULL, 0, "there is no op \"\"", NULL},
     {".", NULL, 0, "there is no op \".\"", NULL},
     {"axpy.", NULL, 0, "axpy has no type ", NULL},
@@ -157,6 +160,24 @@ START_TEST(a_directory_is_added_whole_or_not_at_all)
     ck_assert_uint_eq(kr_registry_n_ops(registry), N_OPS + 2);
     remove_folder(folder, (const char *const[]){"one.cu", "two.cu", "notes.txt", NULL});
     ck_assert_int_eq(kr_registry_add_directory(registry, folder, &err), KR_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(what_is_no_source_file_is_not_read)
+{
+    char folder[] = "/tmp/kr_test_XXXXXX", path[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/pipe.cu", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(kr_registry_add_directory(registry, folder, &err), KR_IO);
+    ck_assert_msg(strstr(err.message, "/pipe.cu is not a regular file"), "%s", err.message);
+    unlink(path);
+    write_file(folder, "long.cu", SOURCE("one"));
+    snprintf(path, sizeof path, "%s/long.cu", folder);
+    ck_assert_int_eq(truncate(path, (16 << 20) + 1), 0);
+    ck_assert_int_eq(kr_registry_add_directory(registry, folder, &err), KR_IO);
+    ck_assert_msg(strstr(err.message, "/long.cu has more than 16777216 bytes"), "%s", err.message);
+    remove_folder(folder, (const char *const[]){"long.cu", NULL});
 }
 END_TEST
 
@@ -480,6 +501,7 @@ int main(void)
     tcase_add_test(c, a_name_is_taken_once);
     tcase_add_test(c, a_bad_source_changes_nothing);
     tcase_add_test(c, a_directory_is_added_whole_or_not_at_all);
+    tcase_add_test(c, what_is_no_source_file_is_not_read);
     tcase_add_test(c, without_builtin_ops);
     tcase_add_test(c, ops_are_added_while_others_look);
     tcase_add_test(c, references_are_those_of_the_files);

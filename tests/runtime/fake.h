@@ -19,10 +19,12 @@ typedef struct fake {
     int fault;        /* a sticky fault that the next synchronising call notices, and every call after it */
     int context_busy; /* what getting a context answers */
     size_t free_bytes;
+    int no_libraries; /* cuLibraryLoadData answers NOT_SUPPORTED */
     /* tells */
     atomic_int calls;
     const char *failed; /* the name of the call that failed by fail_at */
-    atomic_int retained, own_contexts, allocations, streams, events, modules, launches, set_attributes;
+    atomic_int retained, own_contexts, allocations, streams, events, modules, libraries, launches,
+        set_attributes;
     unsigned grid[3], block[3], shared;
     unsigned long long params[8]; /* of the last launch, each cut to its size */
     char launched[64];

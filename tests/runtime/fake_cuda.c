@@ -583,10 +583,9 @@ static CUresult refuse(unsigned n, CUjit_option *options, void **values, const c
     return CUDA_ERROR_INVALID_PTX;
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n_options, CUjit_option *options,
-                            void **values)
+/* A driver's answer to an image. */
+static CUresult check_image(const char *image)
 {
-    ENTER_CONTEXT();
     int major = 0, minor = 0, sm = 0;
     if (memcmp(image,
                "\x7f"
@@ -596,14 +595,70 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n_opti
     sscanf(image, ".version %d.%d .target sm_%d", &major, &minor, &sm);
     if (major * 10 + minor > 90)
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-    if (sm > 90)
-        return CUDA_ERROR_INVALID_PTX;
-    if (strstr(image, "frob"))
+    return sm > 90 || strstr(image, "frob") ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n_options, CUjit_option *options,
+                            void **values)
+{
+    ENTER_CONTEXT();
+    const CUresult result = check_image(image);
+    if (result == CUDA_ERROR_INVALID_PTX && strstr(image, "frob"))
         return refuse(n_options, options, values, "ptxas application ptx input, line 7; error : frob");
+    if (result)
+        return result;
     *module = keep(sizeof **module);
     read_entries(image, *module);
     state.modules++;
     return CUDA_SUCCESS;
+}
+
+/* A library, as driver 580 has them: what it holds is looked at when a module is asked of it, and then
+ * without a log. */
+struct CUlib_st {
+    CUmodule modules[MAX_DEVICES];
+    char image[];
+};
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
+                           void **jit_values, unsigned n_jit_options, CUlibraryOption *options, void **values,
+                           unsigned n_options)
+{
+    (void)jit_options, (void)jit_values, (void)n_jit_options, (void)options, (void)values, (void)n_options;
+    ENTER();
+    if (state.no_libraries)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    const size_t bytes = strlen(image) + 1;
+    *library = keep(sizeof **library + bytes);
+    memcpy((*library)->image, image, bytes);
+    state.libraries++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+    ENTER_CONTEXT();
+    CUmodule *mine = &library->modules[current()->device];
+    if (!*mine) {
+        const CUresult result = check_image(library->image);
+        if (result)
+            return result;
+        *mine = keep(sizeof **mine);
+        read_entries(library->image, *mine);
+    }
+    *module = *mine;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+    const CUresult result = enter(__func__);
+    for (int i = 0; i < MAX_DEVICES; i++)
+        if (library->modules[i])
+            drop(library->modules[i]);
+    drop(library);
+    state.libraries--;
+    return result;
 }
 
 CUresult cuModuleUnload(CUmodule module)

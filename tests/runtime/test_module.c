@@ -31,6 +31,7 @@ static void teardown(void)
     kr_module_destroy(&module);
     kr_runtime_destroy(&runtime);
     ck_assert_int_eq(f->modules, 0);
+    ck_assert_int_eq(f->libraries, 0);
     ck_assert_int_eq(f->retained, 0);
 }
 
@@ -44,6 +45,39 @@ static kr_status load(const void *image, size_t bytes)
     kr_module_destroy(&m);
     return status;
 }
+
+START_TEST(one_library_for_all_devices)
+{
+    kr__code *code;
+    kr_module *one, *two;
+    kr_kernel *kernel;
+    f->libraries = 0;
+    ck_ok(kr__code_create(runtime->driver, ptx, strlen(ptx), "shared.ptx", &code, &err));
+    ck_ok(kr__code_load(code, device, &one, &err));
+    ck_ok(kr__code_load(code, kr_runtime_device(runtime, 1), &two, &err));
+    ck_assert_int_eq(f->libraries, 1);
+    ck_assert_int_eq(f->modules, 0);
+    kr__code_release(&code);
+    ck_assert_ptr_null(code);
+    kr_module_destroy(&one);
+    ck_assert_int_eq(f->libraries, 1);
+    ck_ok(kr_module_kernel(two, "saxpy", &kernel, &err));
+    kr_module_destroy(&two);
+    ck_assert_int_eq(f->libraries, 0);
+    f->libraries = 1; /* the fixture's */
+}
+END_TEST
+
+START_TEST(modules_where_there_are_no_libraries)
+{
+    kr_module *m;
+    f->no_libraries = 1;
+    ck_ok(kr_module_load(device, ptx, strlen(ptx), "x", &m, &err));
+    ck_assert_int_eq(f->modules, 1);
+    kr_module_destroy(&m);
+    ck_assert_int_eq(f->modules, 0);
+}
+END_TEST
 
 START_TEST(ptx_needs_no_nul)
 {
@@ -117,8 +151,9 @@ static const struct {
 
 START_TEST(load_answers)
 {
+    f->no_libraries = 1;
     f->calls = 0;
-    f->fail_at = 4; /* get current, push, relax, load */
+    f->fail_at = 5; /* get current, push, relax, load a library, load a module */
     f->fail_with = answers[_i].answer;
     ck_assert_int_eq(load(ptx, sizeof ptx), answers[_i].status);
     ck_assert_str_eq(f->failed, "cuModuleLoadDataEx");
@@ -341,6 +376,9 @@ START_TEST(bad_configurations)
          "162 registers x 512 threads = 82944 of the 65536 registers of a block; this kernel takes at most "
          "384"},
         {"heavy",
+         {{1}, {400}, 0},
+         "a block of 400 threads; this kernel, as it was compiled, takes at most 384"},
+        {"heavy",
          {{1}, {32}, 232448 - 16384 + 1},
          "216065 bytes of dynamic shared memory; device 0 lets a block have 232448, of which the kernel's "
          "own take 16384"},
@@ -415,6 +453,33 @@ START_TEST(shared_memory_is_only_raised)
 }
 END_TEST
 
+START_TEST(a_list_that_is_not_there)
+{
+    kr_kernel *kernel;
+    ck_ok(kr_module_kernel(module, "heavy", &kernel, &err));
+    ck_assert_int_eq(kr_kernel_launch(kernel, kr_device_default_stream(device),
+                                      &(kr_launch_config){{1}, {256}, 0}, (kr_args){.n = 1}, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_contains(err.message, "heavy: 1 arguments given, but their list is NULL");
+}
+END_TEST
+
+/* The suspect of a fault is the kernel launched last, for as long as there is such a one. */
+START_TEST(a_kernel_that_is_gone_is_not_suspected)
+{
+    kr_kernel *kernel;
+    ck_ok(kr_module_kernel(module, "heavy", &kernel, &err));
+    ck_ok(kr_kernel_launch(kernel, kr_device_default_stream(device), &(kr_launch_config){{1}, {32}, 0},
+                           KR_ARGS(KR_PTR(1)), &err));
+    ck_assert_ptr_eq(atomic_load(&device->launched), kernel);
+    kr_module_destroy(&module);
+    ck_assert_ptr_null(atomic_load(&device->launched));
+    f->fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    ck_assert_int_eq(kr_device_synchronize(device, &err), KR_PROCESS_LOST);
+    ck_assert_ptr_null(strstr(err.message, "heavy"));
+}
+END_TEST
+
 START_TEST(out_of_resources)
 {
     kr_kernel *kernel;
@@ -436,6 +501,8 @@ int main(void)
     Suite *suite = suite_create("module");
     TCase *tc = tcase_create("module");
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, one_library_for_all_devices);
+    tcase_add_test(tc, modules_where_there_are_no_libraries);
     tcase_add_test(tc, ptx_needs_no_nul);
     tcase_add_loop_test(tc, images_refused, 0, 13);
     tcase_add_loop_test(tc, load_answers, 0, KR_COUNT(answers));
@@ -446,9 +513,11 @@ int main(void)
     tcase_add_test(tc, missing_kernel);
     tcase_add_test(tc, older_driver);
     tcase_add_test(tc, launches);
-    tcase_add_loop_test(tc, bad_configurations, 0, 10);
+    tcase_add_loop_test(tc, bad_configurations, 0, 11);
     tcase_add_test(tc, bad_arguments);
     tcase_add_test(tc, shared_memory_is_only_raised);
+    tcase_add_test(tc, a_list_that_is_not_there);
+    tcase_add_test(tc, a_kernel_that_is_gone_is_not_suspected);
     tcase_add_test(tc, out_of_resources);
     suite_add_tcase(suite, tc);
     return run(suite);

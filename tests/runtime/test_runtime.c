@@ -37,6 +37,50 @@ START_TEST(devices)
 }
 END_TEST
 
+START_TEST(an_empty_path_is_no_driver)
+{
+    kr_runtime_options o = {.struct_size = sizeof o, .driver = ""};
+    kr_runtime *runtime = NULL;
+    ck_assert_int_eq(kr_runtime_create(&o, &runtime, &err), KR_INVALID_ARGUMENT);
+    ck_contains(err.message, "driver is an empty path");
+    ck_assert_ptr_null(runtime);
+}
+END_TEST
+
+START_TEST(a_context_that_is_gone_is_named)
+{
+    static const int answers[] = {CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED};
+    fake *f = fake_of(FAKE);
+    kr_runtime *runtime = create();
+    kr_device *device = kr_runtime_device(runtime, 0);
+    ck_ok(kr_device_synchronize(device, &err));
+    for (size_t i = 0; i < KR_COUNT(answers); i++)
+        for (int call = 1; call <= 2; call++) { /* making it current; the call itself */
+            f->fail_with = answers[i];
+            f->calls = 0;
+            f->fail_at = call + (call == 2);
+            ck_assert_int_eq(kr_device_synchronize(device, &err), KR_INVALID_ARGUMENT);
+            f->fail_at = 0;
+            ck_contains(err.message, "the context that the library works in is gone");
+            ck_contains(err.advice, "create it again");
+            ck_assert_int_eq(err.code, answers[i]);
+        }
+    kr_runtime_destroy(&runtime);
+}
+END_TEST
+
+START_TEST(the_default_stream_outlives_its_handle)
+{
+    kr_runtime *runtime = create();
+    kr_device *device = kr_runtime_device(runtime, 0);
+    kr_stream *stream = kr_device_default_stream(device);
+    kr_stream_destroy(&stream);
+    ck_assert_ptr_null(stream);
+    ck_ok(kr_stream_synchronize(kr_device_default_stream(device), &err));
+    kr_runtime_destroy(&runtime);
+}
+END_TEST
+
 START_TEST(chosen_devices)
 {
     kr_runtime_options o = {
@@ -361,6 +405,9 @@ int main(void)
     Suite *suite = suite_create("runtime");
     TCase *tc = tcase_create("runtime");
     tcase_add_test(tc, devices);
+    tcase_add_test(tc, an_empty_path_is_no_driver);
+    tcase_add_test(tc, a_context_that_is_gone_is_named);
+    tcase_add_test(tc, the_default_stream_outlives_its_handle);
     tcase_add_test(tc, chosen_devices);
     tcase_add_test(tc, options);
     tcase_add_test(tc, primary_contexts_are_shared_and_balanced);
