@@ -255,6 +255,34 @@ static void make_want(ck_problem *problem)
         make_scale(problem);
 }
 
+uint64_t ck_size_limit(const kr_op *op, size_t arg, kr_type type)
+{
+    return UINT64_MAX >> (64 - 8 * kr_type_bytes(kr_op_arg_type(op, arg, type)));
+}
+
+kr_status ck_measure(const kr_op *op, size_t arg, kr_type type, const uint64_t *sizes, size_t *ret_elements,
+                     size_t *ret_bytes, kr_error *err)
+{
+    const kr_op_arg *a = &op->args[arg];
+    const size_t element_bytes = kr_type_bytes(kr_op_arg_type(op, arg, type));
+    uint64_t elements = 1;
+    kr_status status = a->shape ? kr_op_arg_elements(op, arg, sizes, &elements, err) : KR_OK;
+    if (status)
+        return status;
+    if (a->role == KR_ROLE_SIZE && sizes[arg] > ck_size_limit(op, arg, type))
+        return tool_fail(err, KR_INVALID_ARGUMENT,
+                         "%s of %s is a %s: %" PRIu64 " is more than it holds, %" PRIu64, a->name, op->name,
+                         kr_type_name(kr_op_arg_type(op, arg, type)), sizes[arg],
+                         ck_size_limit(op, arg, type));
+    if (elements > (uint64_t)PTRDIFF_MAX / element_bytes)
+        return tool_fail(err, KR_INVALID_ARGUMENT,
+                         "%s of %s: %" PRIu64 " elements of %zu bytes are more than memory can hold", a->name,
+                         op->name, elements, element_bytes);
+    *ret_elements = (size_t)elements;
+    *ret_bytes = (size_t)elements * element_bytes;
+    return KR_OK;
+}
+
 kr_status ck_problem_init(ck_problem *problem, const kr_op *op, kr_type type, kr_reference_fn reference,
                           const uint64_t *sizes, ck_class class, uint64_t seed, kr_error *err)
 {
@@ -262,19 +290,14 @@ kr_status ck_problem_init(ck_problem *problem, const kr_op *op, kr_type type, kr
     problem->reference = reference ? reference : kr_op_reference(op, type);
     for (size_t i = 0; i < op->n_args; i++) {
         const kr_op_arg *arg = &op->args[i];
-        uint64_t elements = 1;
-        kr_status status = KR_OK;
         problem->sizes[i] = arg->role == KR_ROLE_SIZE ? sizes[i] : 0;
         if (arg->role == KR_ROLE_WORK)
             continue;
-        if (arg->shape)
-            status = kr_op_arg_elements(op, i, sizes, &elements, err);
+        kr_status status = ck_measure(op, i, type, sizes, &problem->elements[i], &problem->bytes[i], err);
         if (status) {
             ck_problem_finish(problem);
             return status;
         }
-        problem->elements[i] = (size_t)elements;
-        problem->bytes[i] = (size_t)elements * kr_type_bytes(kr_op_arg_type(op, i, type));
         problem->given[i] = tool_try_alloc(problem->bytes[i]);
         if (!problem->given[i]) {
             status = tool_fail(err, KR_OUT_OF_HOST_MEMORY, "%s of %s takes %zu bytes of host memory",

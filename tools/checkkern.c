@@ -277,6 +277,23 @@ size_t ck_variant_align(const kr_op *op, const char *variant)
     return align ? (size_t)strtoull(align + strlen("align="), NULL, 10) : 0;
 }
 
+static size_t widest_element(const kr_op *op, kr_type type)
+{
+    size_t widest = 1;
+    for (size_t i = 0; i < op->n_args; i++) {
+        size_t bytes = kr_type_bytes(kr_op_arg_type(op, i, type));
+        if (op->args[i].shape && op->args[i].role != KR_ROLE_WORK && bytes > widest)
+            widest = bytes;
+    }
+    return widest;
+}
+
+size_t ck_variant_step(const kr_op *op, kr_type type, const char *variant)
+{
+    size_t align = ck_variant_align(op, variant), element = widest_element(op, type);
+    return align > element ? align : element;
+}
+
 /* ---- the walk ---- */
 
 /* Edge sizes, by how many of them the shape gives freely (sizes with a minimum follow from those). Rows end
@@ -367,22 +384,10 @@ typedef struct walk {
     bool stopped;
 } walk;
 
-static size_t widest_element(const kr_op *op, kr_type type)
-{
-    size_t widest = 1;
-    for (size_t i = 0; i < op->n_args; i++) {
-        size_t bytes = kr_type_bytes(kr_op_arg_type(op, i, type));
-        if (op->args[i].shape && op->args[i].role != KR_ROLE_WORK && bytes > widest)
-            widest = bytes;
-    }
-    return widest;
-}
-
 /* On a 256-byte boundary, and as far off it as the variant must bear. */
 static void walk_shifts(walk *w)
 {
-    size_t align = ck_variant_align(w->one.op, w->one.variant);
-    size_t step = align ? align : widest_element(w->one.op, w->one.type);
+    size_t step = ck_variant_step(w->one.op, w->one.type, w->one.variant);
     size_t n = w->options->shift_bytes ? 1 : 2;
     for (size_t i = 0; i < n && !w->stopped; i++) {
         w->one.shift_bytes = w->options->shift_bytes ? *w->options->shift_bytes : i * step;
@@ -404,6 +409,14 @@ static void walk_classes(walk *w)
     }
 }
 
+static bool sizes_fit(const kr_op *op, kr_type type, const uint64_t *sizes)
+{
+    for (size_t i = 0; i < op->n_args; i++)
+        if (op->args[i].role == KR_ROLE_SIZE && sizes[i] > ck_size_limit(op, i, type))
+            return false;
+    return true;
+}
+
 static kr_status walk_shapes(walk *w, kr_error *err)
 {
     const kr_op *op = w->one.op;
@@ -416,6 +429,8 @@ static kr_status walk_shapes(walk *w, kr_error *err)
         kr_status status = make_shape(op, s, w->one.sizes, err);
         if (status)
             return status;
+        if (!sizes_fit(op, w->one.type, w->one.sizes))
+            continue;
         if (w->options->quick && (s % 3 == 2 || largest_buffer(op, w->one.sizes) > QUICK_ELEMENTS))
             continue;
         walk_classes(w);
@@ -444,13 +459,19 @@ static kr_status walk_variants(walk *w, kr_error *err)
         kr_resolution resolution;
         const char *variant = op->variants[v].name;
         kr_launch_options launch_options = {.struct_size = sizeof launch_options, .variant = variant};
-        if (options->variant ? strcmp(options->variant, variant) != 0 : !within(op, variant, options->max_cc))
+        if ((options->variant && strcmp(options->variant, variant) != 0) ||
+            !within(op, variant, options->max_cc))
             continue;
         kr_status status = kr_registry_resolve(w->one.registry, name, w->one.device, NULL, &launch_options,
                                                &resolution, err);
         if (status == KR_NOT_ON_THIS_DEVICE && !options->variant)
             continue;
         w->one.variant = variant;
+        size_t step = ck_variant_step(op, w->one.type, variant);
+        if (!status && options->shift_bytes && *options->shift_bytes % step)
+            status =
+                tool_fail(err, KR_INVALID_ARGUMENT, "a shift by %zu: %s of %s takes multiples of %zu bytes",
+                          *options->shift_bytes, variant, name, step);
         if (!status)
             status = walk_shapes(w, err);
         if (status)

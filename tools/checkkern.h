@@ -52,6 +52,13 @@ typedef struct ck_problem {
     void *scale[KR_MAX_OP_ARGS]; /* `condition`: the same for the absolute values of the inputs */
 } ck_problem;
 
+/* What an argument that is not of role `work` takes on the host, with sizes as in kr_op_arg_elements.
+ * KR_INVALID_ARGUMENT: more than can be counted, or a size that its type cannot hold. */
+kr_status ck_measure(const kr_op *op, size_t arg, kr_type type, const uint64_t *sizes, size_t *ret_elements,
+                     size_t *ret_bytes, kr_error *err);
+/* The largest value of a size's type. */
+uint64_t ck_size_limit(const kr_op *op, size_t arg, kr_type type);
+
 /* sizes as in kr_op_arg_elements. reference NULL: the op's own; where there is none, want stays empty. */
 kr_status ck_problem_init(ck_problem *problem, const kr_op *op, kr_type type, kr_reference_fn reference,
                           const uint64_t *sizes, ck_class class, uint64_t seed, kr_error *err);
@@ -68,7 +75,7 @@ typedef struct ck_result {
     double max_error; /* in units of the promise */
 } ck_result;
 
-/* Holds an argument after a run to the promise. Without a reference everything passes. */
+/* Holds an argument after a run to the promise. Without a reference there is nothing to hold it to. */
 void ck_compare(const ck_problem *problem, size_t arg, const void *got, ck_result *result);
 
 /* ---- checks ---- */
@@ -94,10 +101,13 @@ kr_status ck_check(const ck_case *one, ck_result *ret_result, kr_error *err);
 kr_arg ck_scalar(kr_type type, const void *value);
 /* "saxpy.f32", or "histogram" where the op has no types. */
 char *ck_full_name(const kr_op *op, kr_type type, char *to, size_t bytes);
+enum { CK_SHAPE_BYTES = 21 * KR_MAX_OP_ARGS };
 /* "31x33": all sizes in their order. */
 char *ck_shape_text(const kr_op *op, const uint64_t *sizes, char *to, size_t bytes);
 /* The bytes that a variant's `align=` asks for, or 0. */
 size_t ck_variant_align(const kr_op *op, const char *variant);
+/* Its buffers can be off a boundary by multiples of this. */
+size_t ck_variant_step(const kr_op *op, kr_type type, const char *variant);
 
 typedef struct ck_walk_options {
     bool quick;
@@ -111,7 +121,7 @@ typedef struct ck_walk_options {
 } ck_walk_options;
 
 /* Calls visit for each case until it answers false. A variant that the device cannot run is left out, unless
- * it was asked for by name. */
+ * it was asked for by name. KR_INVALID_ARGUMENT: shift_bytes is not what each variant can have. */
 kr_status ck_walk(kr_registry *registry, kr_device *const *devices, size_t n_devices, const kr_op *op,
                   kr_type type, const ck_walk_options *options, bool (*visit)(void *user, const ck_case *one),
                   void *user, kr_error *err);

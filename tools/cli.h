@@ -49,7 +49,7 @@
     X(DEFINE, "define", 'D', "NAME[=VALUE]", "a macro")                                                 \
     X(OPTION, "option", 0, "TEXT", "a further NVRTC option")                                            \
     X(NAME, "name", 0, "EXPR", "a C++ name to be given its lowered name")                               \
-    X(WORKER, "worker", 0, NULL, NULL)
+    X(WORKER, "worker", 0, "PARENT", NULL)
 
 typedef enum option_id {
 #define OPTION_ENUM(id, name, letter, value, help) OPT_##id,
@@ -124,8 +124,19 @@ void set_color(const char *when); /* auto, always, never */
 /* Prints the error (JSON on standard output, else text on standard error) and returns the exit code. */
 int cli_fail(const invocation *cli, const kr_error *err);
 /* Prints the document and frees it. Returns code. */
-int cli_print(json_t *document, int code);
-json_t *json_text(const char *text); /* null where NULL or empty */
+int cli_print(json_t *whole, int code);
+/* The same, in jansson's words for how. */
+void write_json(json_t *line, size_t flags);
+void flush_json(void); /* where somebody waits for the line */
+/* At the start: no file that is opened later takes the place of a standard one that is closed. */
+bool open_standard_files(void);
+/* From here on standard output is JSON's alone: what kernels and libraries print goes to standard error. */
+kr_status claim_stdout(kr_error *err);
+/* At the end: the code, or that of an output that could not be written, which is told. */
+int end_output(int code);
+/* Any bytes: those that are not UTF-8 as \xNN. */
+json_t *json_any_text(const char *text);
+json_t *json_text(const char *text); /* the same; null where NULL or empty */
 /* "sm_90a" for machine code, "compute_90a" for what a driver compiles. */
 char *arch_text(kr_image_kind kind, kr_cc arch, char text[24]);
 json_t *json_arch(kr_image_kind kind, kr_cc arch);
@@ -194,7 +205,7 @@ kr_status find_full_name(kr_registry *registry, const char *name, const kr_op **
 kr_status check_variant(const kr_op *op, const char *variant, kr_error *err);
 /* The sizes of --shape or --n. Without either *ret_given is false and ret_sizes holds what suits a first run.
  */
-kr_status read_sizes(const invocation *cli, const kr_op *op, uint64_t *ret_sizes, bool *ret_given,
-                     kr_error *err);
+kr_status read_sizes(const invocation *cli, const kr_op *op, kr_type type, uint64_t *ret_sizes,
+                     bool *ret_given, kr_error *err);
 
 #endif

@@ -26,23 +26,6 @@ static kr_status find_kind(const invocation *cli, kr_image_kind *ret_kind, kr_er
     return err->status;
 }
 
-/* Whole or not at all: by a temporary file beside it. */
-static kr_status write_file(const char *path, const void *data, size_t bytes, kr_error *err)
-{
-    char temporary[4096];
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *file = fopen(temporary, "wb");
-    if (!file)
-        return tool_fail(err, KR_IO, "cannot write %s: %m", path);
-    bool ok = fwrite(data, 1, bytes, file) == bytes;
-    ok = fclose(file) == 0 && ok;
-    if (ok && rename(temporary, path) == 0)
-        return KR_OK;
-    tool_fail(err, KR_IO, "cannot write %s: %m", path);
-    remove(temporary);
-    return KR_IO;
-}
-
 /* -I and -D become NVRTC's options, one element each. */
 static size_t collect_options(const invocation *cli, char **options)
 {
@@ -92,13 +75,20 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
     if (!status)
         status = kr_compile(nvrtc, path, source, arch, &options, ret_compiled, err);
     if (!status)
-        status =
-            write_file(cli_value(cli, OPT_OUTPUT), (*ret_compiled)->image, (*ret_compiled)->image_bytes, err);
+        status = tool_write_file(cli_value(cli, OPT_OUTPUT), (*ret_compiled)->image,
+                                 (*ret_compiled)->image_bytes, err);
     for (size_t i = 0; i < options.n_options; i++)
         free(words[i]);
     free(words);
     free(source);
     return status;
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+    json_t *valid = json_any_text(key);
+    json_object_set_new(object, json_string_value(valid), json_text(text));
+    json_decref(valid);
 }
 
 static int print(const invocation *cli, const kr_compiled *c)
@@ -114,13 +104,13 @@ static int print(const invocation *cli, const kr_compiled *c)
     }
     json_t *entries = json_array(), *lowered = json_object();
     for (size_t i = 0; i < c->n_entries; i++)
-        json_array_append_new(entries, json_string(c->entries[i]));
+        json_array_append_new(entries, json_text(c->entries[i]));
     for (size_t i = 0; i < cli->n_values[OPT_NAME]; i++)
-        json_object_set_new(lowered, cli->values[OPT_NAME][i], json_string(c->lowered_names[i]));
+        set_text(lowered, cli->values[OPT_NAME][i], c->lowered_names[i]);
     return cli_print(json_pack("{s:s, s:o, s:I, s:o, s:o, s:b, s:o}", "kind", kr_image_kind_name(c->kind),
                                "arch", json_arch(c->kind, c->arch), "bytes", (json_int_t)c->image_bytes,
                                "entries", entries, "lowered_names", lowered, "cached", 0, "log",
-                               json_string(c->log)),
+                               json_any_text(c->log)),
                      EXIT_DONE);
 }
 

@@ -17,9 +17,9 @@ static json_t *device_json(const kr_device *device)
 {
     char cc[KR_CC_TEXT_BYTES];
     const kr_device_info *i = kr_device_get_info(device);
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:I}", "ordinal", i->ordinal, "name", i->name, "cc",
-                     kr_cc_format(i->cc, cc), "uuid", i->uuid, "pci", i->pci, "multiprocessors",
-                     i->multiprocessors, "memory_bytes", (json_int_t)i->memory_bytes);
+    return json_pack("{s:i, s:o, s:s, s:s, s:s, s:i, s:I}", "ordinal", i->ordinal, "name",
+                     json_any_text(i->name), "cc", kr_cc_format(i->cc, cc), "uuid", i->uuid, "pci", i->pci,
+                     "multiprocessors", i->multiprocessors, "memory_bytes", (json_int_t)i->memory_bytes);
 }
 
 /* err: why there is no driver, or empty. */

@@ -19,7 +19,7 @@ static void note(doctor *d, const char *name, bool ok, const char *detail, const
 {
     d->failed += !ok;
     json_array_append_new(d->checks, json_pack("{s:s, s:b, s:o, s:o}", "name", name, "ok", ok, "detail",
-                                               json_text(detail), "advice", json_text(advice)));
+                                               json_text(detail), "advice", json_text(ok ? NULL : advice)));
     if (d->cli->json)
         return;
     printf("%s%-8s%s %-16s %s\n", color(stdout, ok), ok ? "ok" : "FAILED", plain(stdout), name, detail);

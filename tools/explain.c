@@ -62,10 +62,11 @@ static json_t *explanation_json(const char *name, const asked *a, const kr_expla
                                                     json_text(c->image), "verdict", verdict(c), "reason",
                                                     json_text(c->reason)));
     }
-    return json_pack("{s:s, s:s, s:o, s:o}", "op", name, "device", a->name, "chosen",
-                     chosen ? json_pack("{s:s, s:s}", "variant", chosen->variant, "image", chosen->image)
-                            : json_null(),
-                     "considered", considered);
+    return json_pack(
+        "{s:s, s:o, s:o, s:o}", "op", name, "device", json_any_text(a->name), "chosen",
+        chosen ? json_pack("{s:s, s:o}", "variant", chosen->variant, "image", json_any_text(chosen->image))
+               : json_null(),
+        "considered", considered);
 }
 
 static void print_explanation(const char *name, const asked *a, const kr_explanation *e)

@@ -26,8 +26,9 @@ static json_t *variants_json(kr_registry *registry, const kr_op *op)
         json_t *images = json_array();
         for (size_t i = 0; i < n && i < MAX_IMAGES; i++)
             json_array_append_new(images, image_json(op, &shipped[i]));
-        json_array_append_new(variants, json_pack("{s:s, s:s, s:o}", "name", op->variants[v].name, "requires",
-                                                  op->variants[v].requirements, "images", images));
+        json_array_append_new(variants,
+                              json_pack("{s:s, s:o, s:o}", "name", op->variants[v].name, "requires",
+                                        json_any_text(op->variants[v].requirements), "images", images));
     }
     return variants;
 }
@@ -47,9 +48,10 @@ static json_t *op_json(kr_registry *registry, const kr_op *op)
     json_t *types = json_array();
     for (size_t i = 0; i < op->n_types; i++)
         json_array_append_new(types, json_string(kr_type_name(op->types[i])));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", op->name, "brief", json_text(op->brief),
-                     "types", types, "args", args_json(op), "variants", variants_json(registry, op), "source",
-                     json_text(op->source));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", op->name, "brief",
+                     json_text(op->brief), "types", types, "args", args_json(op), "variants",
+                     variants_json(registry, op), "compare", json_text(op->compare), "split",
+                     json_text(op->split), "source", json_text(op->source));
 }
 
 static void print_op(kr_registry *registry, const kr_op *op)
@@ -63,6 +65,9 @@ static void print_op(kr_registry *registry, const kr_op *op)
         printf("    arg      %s %s%s%s%s %s\n", a->name, a->type, a->shape ? "[" : "",
                a->shape ? a->shape : "", a->shape ? "]" : "", kr_arg_role_name(a->role));
     }
+    printf("    promise  %s\n", op->compare);
+    if (op->split)
+        printf("    split    by %s\n", op->split);
     for (size_t v = 0; v < op->n_variants; v++)
         printf("    variant  %s %s (%zu images shipped)\n", op->variants[v].name,
                op->variants[v].requirements, kr_registry_shipped(registry, op, v, NULL, 0));
@@ -83,10 +88,10 @@ static void add_resolution(session *s, const kr_op *op, kr_type type, kr_device 
         row = json_pack("{s:i, s:o, s:n, s:o}", "device", info->ordinal, "type", type_json, "variant",
                         "reason", json_text(err.message));
     else
-        row = json_pack("{s:i, s:o, s:s, s:{s:s, s:o, s:s}, s:i, s:i, s:o, s:o, s:f, s:s}", "device",
+        row = json_pack("{s:i, s:o, s:s, s:{s:s, s:o, s:o}, s:i, s:i, s:o, s:o, s:f, s:s}", "device",
                         info->ordinal, "type", type_json, "variant", r.variant, "image", "kind",
                         kr_image_kind_name(r.image_kind), "arch", json_arch(r.image_kind, r.image_arch),
-                        "origin", r.image_origin, "registers", r.registers, "shared_bytes",
+                        "origin", json_any_text(r.image_origin), "registers", r.registers, "shared_bytes",
                         r.static_shared_bytes + (int)r.config.dynamic_shared_bytes, "block",
                         json_dim3(r.config.block), "grid", json_dim3(r.config.grid), "occupancy", r.occupancy,
                         "limiter", kr_limiter_name(r.limiter));

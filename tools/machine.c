@@ -11,9 +11,13 @@ static kr_status read_version(const invocation *cli, int *ret_version, kr_error 
     uint64_t parts[2] = {0};
     size_t n;
     kr_status status = cli_numbers(cli, OPT_DRIVER_VERSION, '.', parts, 2, &n, err);
-    if (!status)
-        *ret_version = (int)(parts[0] * 1000 + parts[1] * 10);
-    return status;
+    if (status)
+        return status;
+    if (parts[0] < 1 || parts[0] > 999 || parts[1] > 99)
+        return tool_fail(err, KR_INVALID_ARGUMENT, "--driver-version %s: 1.0 to 999.99",
+                         cli_value(cli, OPT_DRIVER_VERSION));
+    *ret_version = (int)(parts[0] * 1000 + parts[1] * 10);
+    return KR_OK;
 }
 
 kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error *err)

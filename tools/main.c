@@ -24,7 +24,7 @@ const cli_command commands[] = {
     {"devices", "the driver and its devices", "", "kregistry devices --driver softcuda", 0, 0, 0,
      run_devices},
     {"explain", "why this variant and image run on a device", "OP",
-     "kregistry explain saxpy.f32 --cc 9.0 --driver-version 12.4 --nvrtc-archs none",
+     "kregistry explain saxpy.f32 --cc 8.6 --driver-version 13.0 --nvrtc-archs 75,80,90",
      BIT(TYPE) | BIT(VARIANT) | BIT(CC) | BIT(DRIVER_VERSION) | BIT(NVRTC_ARCHS), 1, 1, run_explain},
     {"check", "which op runs on which compute capability", "[GLOB]",
      "kregistry check --cc 7.5,9.0,12.0 --no-nvrtc --driver-version 12.4",
@@ -216,11 +216,16 @@ static kr_status read_options(invocation *cli, int argc, char **argv, kr_error *
     }
     letters[n_letters] = '\0';
     opterr = 0;
-    for (int got; (got = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
-        if (got == '?')
-            return unknown_option(
-                err, optopt > 0 && optopt < 256 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1],
-                cli->command);
+    for (int got, row = -1; (got = getopt_long(argc, argv, letters, longs, &row)) != -1; row = -1) {
+        const char *word = argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
+        if (got == '?' && optopt >= 256)
+            return tool_fail(err, KR_INVALID_ARGUMENT, "option --%s takes no value",
+                             option_rows[optopt - 256].name);
+        if (got == '?' && optopt > 0)
+            return unknown_option(err, (char[]){'-', (char)optopt, '\0'}, cli->command);
+        /* getopt also takes an abbreviation; it may mean another option tomorrow */
+        if (got == '?' || (row >= 0 && strcspn(word + 2, "=") != strlen(longs[row].name)))
+            return unknown_option(err, word, cli->command);
         if (got == ':')
             return tool_fail(err, KR_INVALID_ARGUMENT, "option %s needs a value", argv[optind - 1]);
         for (int i = 0; i < N_OPTIONS; i++)
@@ -386,6 +391,18 @@ int run_completion(const invocation *cli)
 
 /* ---- main ---- */
 
+static int no_command(const invocation *cli)
+{
+    kr_error err;
+    if (!cli->json) {
+        help(NULL);
+        return EXIT_USAGE;
+    }
+    tool_fail(&err, KR_INVALID_ARGUMENT, "no command");
+    tool_advice(&err, "kregistry --help lists them");
+    return cli_fail(cli, &err);
+}
+
 static void forget(invocation *cli)
 {
     for (int i = 0; i < N_OPTIONS; i++)
@@ -397,16 +414,18 @@ int main(int argc, char **argv)
     invocation cli = {0};
     kr_error err;
     int code;
+    if (!open_standard_files())
+        return EXIT_NOT_SO;
     for (int i = 1; i < argc; i++) /* known before anything can go wrong */
         cli.json = cli.json || strcmp(argv[i], "--json") == 0;
     if (read_command_line(&cli, argc, argv, &err))
         code = cli_fail(&cli, &err);
-    else if (cli_has(&cli, OPT_HELP) || !cli.command)
+    else if (cli_has(&cli, OPT_HELP))
         code = help(cli.command);
+    else if (!cli.command)
+        code = no_command(&cli);
     else
         code = cli.command->run(&cli);
-    if (!cli.command && code == EXIT_DONE && !cli_has(&cli, OPT_HELP))
-        code = EXIT_USAGE;
     forget(&cli);
-    return fflush(stdout) == 0 && !ferror(stdout) ? code : EXIT_NOT_SO;
+    return end_output(code);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +53,92 @@ const char *plain(FILE *to)
     return has_color(to) ? "\033[0m" : "";
 }
 
+/* ---- standard output ---- */
+
+static FILE *document; /* NULL: standard output */
+
+bool open_standard_files(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return false;
+    return true;
+}
+
+kr_status claim_stdout(kr_error *err)
+{
+    int fd;
+    if (document)
+        return KR_OK;
+    fflush(stdout);
+    fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    document = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!document || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return tool_fail(err, KR_IO, "cannot keep standard output: %m");
+    return KR_OK;
+}
+
+void write_json(json_t *line, size_t flags)
+{
+    FILE *to = document ? document : stdout;
+    json_dumpf(line, to, flags);
+    fputc('\n', to);
+    json_decref(line);
+}
+
+void flush_json(void)
+{
+    fflush(document ? document : stdout);
+}
+
+static bool written(FILE *file)
+{
+    return !file || (fflush(file) == 0 && !ferror(file));
+}
+
+int end_output(int code)
+{
+    errno = 0;
+    if (written(document) && written(stdout))
+        return code;
+    fprintf(stderr, "%serror%s: cannot write to standard output%s%s\n", color(stderr, false), plain(stderr),
+            errno ? ": " : "", errno ? strerror(errno) : "");
+    return EXIT_NOT_SO;
+}
+
+/* ---- JSON ---- */
+
+/* Of the character at `at`, which is not a NUL; 0: it is none in UTF-8. */
+static size_t character_bytes(const char *at)
+{
+    for (size_t n = 1; n <= 4 && at[n - 1]; n++) {
+        json_t *one = json_stringn(at, n);
+        json_decref(one);
+        if (one)
+            return n;
+    }
+    return 0;
+}
+
+json_t *json_any_text(const char *text)
+{
+    json_t *string = json_string(text);
+    if (string)
+        return string;
+    char *escaped = tool_alloc(4 * strlen(text) + 1), *to = escaped;
+    for (const char *at = text; *at;) {
+        size_t n = character_bytes(at);
+        to += n ? sprintf(to, "%.*s", (int)n, at) : sprintf(to, "\\x%02X", (unsigned char)*at);
+        at += n ? n : 1;
+    }
+    string = json_string(escaped);
+    free(escaped);
+    return string;
+}
+
 json_t *json_text(const char *text)
 {
-    if (!text || !*text)
-        return json_null();
-    json_t *string = json_string(text);
-    return string ? string : json_string("(not UTF-8)");
+    return text && *text ? json_any_text(text) : json_null();
 }
 
 static json_t *error_document(const kr_error *err)
@@ -79,11 +161,9 @@ static json_t *error_document(const kr_error *err)
     return json_pack("{s:o}", "error", error);
 }
 
-int cli_print(json_t *document, int code)
+int cli_print(json_t *whole, int code)
 {
-    json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    printf("\n");
-    json_decref(document);
+    write_json(whole, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     return code;
 }
 

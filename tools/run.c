@@ -31,7 +31,6 @@ typedef struct times {
 typedef struct outcome {
     kr_resolution resolution;
     ck_result result;
-    bool has_reference;
     times ms;
     double gbps;
 } outcome;
@@ -160,7 +159,6 @@ static kr_status run_on(const request *r, session *s, kr_device *device, outcome
                    .seed = r->seed};
     memcpy(one.sizes, r->sizes, sizeof one.sizes);
     memcpy(one.block, r->block, sizeof one.block);
-    o->has_reference = kr_op_reference(r->op, r->type) != NULL;
     kr_status status =
         kr_registry_resolve(s->registry, r->name, device, r->sizes, &options, &o->resolution, err);
     if (!status)
@@ -173,14 +171,20 @@ static kr_status run_on(const request *r, session *s, kr_device *device, outcome
     return status;
 }
 
-static json_t *verified_json(const outcome *o)
+static bool has_reference(const request *r)
 {
-    return o->has_reference || !o->result.ok ? json_boolean(o->result.ok) : json_null();
+    return kr_op_reference(r->op, r->type) != NULL;
+}
+
+/* Neither true nor false where nothing was there to hold it to. */
+static json_t *verified_json(const request *r, const ck_result *result)
+{
+    return has_reference(r) || !result->ok ? json_boolean(result->ok) : json_null();
 }
 
 static json_t *run_json(const request *r, const kr_device *device, const outcome *o)
 {
-    char image[64], arch[24], shape[128];
+    char image[64], arch[24], shape[CK_SHAPE_BYTES];
     const kr_resolution *c = &o->resolution;
     uint64_t n = 1;
     for (size_t i = r->op->n_args; i-- > 0;)
@@ -188,44 +192,40 @@ static json_t *run_json(const request *r, const kr_device *device, const outcome
             n = r->sizes[i];
     snprintf(image, sizeof image, "%s %s (%s)", kr_image_kind_name(c->image_kind),
              arch_text(c->image_kind, c->image_arch, arch), c->image_origin);
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:{s:f, s:f, s:f}, s:f, s:o, s:o}", "device",
-                     kr_device_get_info(device)->ordinal, "variant", c->variant, "image", image, "block",
-                     json_dim3(c->config.block), "grid", json_dim3(c->config.grid), "n", (json_int_t)n,
-                     "shape", ck_shape_text(r->op, r->sizes, shape, sizeof shape), "ms", "median",
-                     o->ms.median, "p90", o->ms.p90, "p99", o->ms.p99, "gbps", o->gbps, "verified",
-                     verified_json(o), "max_error", json_number(o->result.max_error));
-}
-
-static void print_wrong(const ck_result *w)
-{
-    printf("  %swrong%s: %s of %s at %" PRId64 ": expected %s, got %s\n", color(stdout, false), plain(stdout),
-           w->what, w->arg, w->index, w->expected, w->got);
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:I, s:s, s:{s:f, s:f, s:f}, s:f, s:o, s:o}", "device",
+                     kr_device_get_info(device)->ordinal, "variant", c->variant, "image",
+                     json_any_text(image), "block", json_dim3(c->config.block), "grid",
+                     json_dim3(c->config.grid), "n", (json_int_t)n, "shape",
+                     ck_shape_text(r->op, r->sizes, shape, sizeof shape), "ms", "median", o->ms.median, "p90",
+                     o->ms.p90, "p99", o->ms.p99, "gbps", o->gbps, "verified", verified_json(r, &o->result),
+                     "max_error", json_number(o->result.max_error));
 }
 
 static void print_verified(const request *r, const ck_result *result)
 {
-    printf("  %sverified%s (%s; largest error %.3g)\n", color(stdout, true), plain(stdout), r->op->compare,
-           result->max_error);
+    if (!result->ok)
+        printf("  %swrong%s: %s of %s at %" PRId64 ": expected %s, got %s\n", color(stdout, false),
+               plain(stdout), result->what, result->arg, result->index, result->expected, result->got);
+    else if (has_reference(r))
+        printf("  %sverified%s (%s; largest error %.3g)\n", color(stdout, true), plain(stdout),
+               r->op->compare, result->max_error);
+    else
+        printf("  not verified: the op has no reference\n");
 }
 
 static void print_run(const request *r, const kr_device *device, const outcome *o)
 {
-    char text[300], arch[24], shape[128];
+    char text[300], arch[24], shape[CK_SHAPE_BYTES];
     const kr_resolution *c = &o->resolution;
     printf("%s %s on %s\n", r->name, ck_shape_text(r->op, r->sizes, shape, sizeof shape),
            device_text(device, text, sizeof text));
     printf("  %s, %s %s (%s), block %ux%ux%u, grid %ux%ux%u\n", c->variant, kr_image_kind_name(c->image_kind),
            arch_text(c->image_kind, c->image_arch, arch), c->image_origin, c->config.block[0],
            c->config.block[1], c->config.block[2], c->config.grid[0], c->config.grid[1], c->config.grid[2]);
-    if (!o->result.ok) {
-        print_wrong(&o->result);
-        return;
-    }
-    printf("  median %.4g ms, P90 %.4g, P99 %.4g; %.4g GB/s\n", o->ms.median, o->ms.p90, o->ms.p99, o->gbps);
-    if (o->has_reference)
-        print_verified(r, &o->result);
-    else
-        printf("  not verified: the op has no reference\n");
+    if (o->result.ok)
+        printf("  median %.4g ms, P90 %.4g, P99 %.4g; %.4g GB/s\n", o->ms.median, o->ms.p90, o->ms.p99,
+               o->gbps);
+    print_verified(r, &o->result);
 }
 
 /* ---- one problem over all devices ---- */
@@ -264,7 +264,8 @@ static kr_status run_split(const request *r, session *s, kr_group_part *parts, c
     return status;
 }
 
-static json_t *split_json(const session *s, const kr_group_part *parts, const ck_result *result)
+static json_t *split_json(const request *r, const session *s, const kr_group_part *parts,
+                          const ck_result *result)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_devices; i++)
@@ -272,7 +273,7 @@ static json_t *split_json(const session *s, const kr_group_part *parts, const ck
                                               kr_device_get_info(parts[i].device)->ordinal, "first",
                                               (json_int_t)parts[i].first, "count", (json_int_t)parts[i].count,
                                               "ms", parts[i].ms));
-    return json_pack("{s:o, s:b, s:o}", "parts", list, "verified", result->ok, "max_error",
+    return json_pack("{s:o, s:o, s:o}", "parts", list, "verified", verified_json(r, result), "max_error",
                      json_number(result->max_error));
 }
 
@@ -283,10 +284,7 @@ static void print_split(const request *r, const session *s, const kr_group_part 
     for (size_t i = 0; i < s->n_devices; i++)
         printf("  device %d: %" PRIu64 " from %" PRIu64 ", %.4g ms\n",
                kr_device_get_info(parts[i].device)->ordinal, parts[i].count, parts[i].first, parts[i].ms);
-    if (result->ok)
-        print_verified(r, result);
-    else
-        print_wrong(result);
+    print_verified(r, result);
 }
 
 /* ---- the command ---- */
@@ -302,7 +300,7 @@ static kr_status read_request(const invocation *cli, session *s, request *r, kr_
     if (!status)
         status = check_variant(r->op, r->variant, err);
     if (!status)
-        status = read_sizes(cli, r->op, r->sizes, &given, err);
+        status = read_sizes(cli, r->op, r->type, r->sizes, &given, err);
     if (!status)
         status = cli_numbers(cli, OPT_BLOCK, 'x', block, 3, &n_block, err);
     if (!status)
@@ -323,6 +321,12 @@ static kr_status read_request(const invocation *cli, session *s, request *r, kr_
     }
     if (cli_has(cli, OPT_SPLIT) && !r->op->split)
         return tool_fail(err, KR_INVALID_ARGUMENT, "%s cannot be split over devices", r->op->name);
+    if (cli_has(cli, OPT_SPLIT) && (r->variant || n_block || r->repeat_given))
+        return tool_fail(err, KR_INVALID_ARGUMENT,
+                         "--split launches once, each device as suits it: leave out --%s",
+                         r->variant ? "variant"
+                         : n_block  ? "block"
+                                    : "repeat");
     if (s->n_devices == 0)
         return tool_fail(err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
     return KR_OK;
@@ -354,9 +358,11 @@ static kr_status run_devices_one_by_one(const invocation *cli, const request *r,
 static kr_status write_trace(const invocation *cli, json_t *events, kr_error *err)
 {
     json_t *document = json_pack("{s:O, s:s}", "traceEvents", events, "displayTimeUnit", "ms");
-    int failed = json_dump_file(document, cli_value(cli, OPT_TRACE), JSON_COMPACT);
+    char *text = json_dumps(document, JSON_COMPACT);
+    kr_status status = tool_write_file(cli_value(cli, OPT_TRACE), text, strlen(text), err);
+    free(text);
     json_decref(document);
-    return failed ? tool_fail(err, KR_IO, "cannot write %s: %m", cli_value(cli, OPT_TRACE)) : KR_OK;
+    return status;
 }
 
 int run_run(const invocation *cli)
@@ -376,7 +382,7 @@ int run_run(const invocation *cli)
         status = run_split(&r, &s, parts, &result, &err);
         ok = result.ok;
         if (!status && cli->json)
-            json_object_set_new(document, "split", split_json(&s, parts, &result));
+            json_object_set_new(document, "split", split_json(&r, &s, parts, &result));
         else if (!status)
             print_split(&r, &s, parts, &result);
         free(parts);
@@ -388,6 +394,7 @@ int run_run(const invocation *cli)
     json_decref(r.trace);
     int code = status ? cli_fail(cli, &err) : ok ? EXIT_DONE : EXIT_NOT_SO;
     if (!status && cli->json) {
+        json_object_set_new(document, "driver", json_string(kr_runtime_driver(s.runtime).kind));
         json_object_set_new(document, "op", json_string(r.op->name));
         json_object_set_new(document, "type", json_text(r.op->n_types ? kr_type_name(r.type) : NULL));
         cli_print(json_incref(document), 0);

@@ -196,24 +196,12 @@ char *device_text(const kr_device *device, char *to, size_t bytes)
 {
     char cc[KR_CC_TEXT_BYTES];
     const kr_device_info *info = kr_device_get_info(device);
-    snprintf(to, bytes, "%d %s (%s)", info->ordinal, info->name, kr_cc_format(info->cc, cc));
+    snprintf(to, bytes, "%d %s (%s%s)", info->ordinal, info->name, kr_cc_format(info->cc, cc),
+             info->simulated ? ", softcuda" : "");
     return to;
 }
 
 /* ---- ops ---- */
-
-static kr_status add_file(kr_registry *registry, const char *path, kr_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *text;
-    size_t bytes;
-    kr_status status = tool_read_file(path, &text, &bytes, err);
-    if (status)
-        return status;
-    status = kr_registry_add_source(registry, slash ? slash + 1 : path, text, bytes, err);
-    free(text);
-    return status;
-}
 
 static kr_status add_ops(kr_registry *registry, const invocation *cli, kr_error *err)
 {
@@ -223,7 +211,7 @@ static kr_status add_ops(kr_registry *registry, const invocation *cli, kr_error 
         if (stat(path, &info))
             return tool_fail(err, KR_IO, "--ops %s: %m", path);
         kr_status status = S_ISDIR(info.st_mode) ? kr_registry_add_directory(registry, path, err)
-                                                 : add_file(registry, path, err);
+                                                 : kr_registry_add_file(registry, path, err);
         if (status)
             return status;
     }
@@ -246,7 +234,9 @@ kr_status session_open_registry(session *s, const invocation *cli, kr_error *err
 
 kr_status session_open_driver(session *s, const invocation *cli, kr_error *err)
 {
-    kr_status status = open_driver(s, cli, err);
+    kr_status status = cli->json || cli_has(cli, OPT_WORKER) ? claim_stdout(err) : KR_OK;
+    if (!status)
+        status = open_driver(s, cli, err);
     return status ? status : choose_devices(s, cli, err);
 }
 
@@ -318,8 +308,12 @@ kr_status find_op(const invocation *cli, kr_registry *registry, const char *name
     char full_name[128];
     const char *type = cli_value(cli, OPT_TYPE);
     const kr_op *op = op_by_plain_name(registry, name);
-    if (!op || (!op->n_types && !type))
-        return find_full_name(registry, name, ret_op, ret_type, err);
+    if (!op || (!op->n_types && !type)) {
+        kr_status status = find_full_name(registry, name, ret_op, ret_type, err);
+        if (!status && type && strcmp(type, kr_type_name(*ret_type)) != 0)
+            status = tool_fail(err, KR_INVALID_ARGUMENT, "%s is not of type %s", name, type);
+        return status;
+    }
     kr_status status = type ? check_type(op, type, err) : KR_OK;
     if (status)
         return status;
@@ -370,6 +364,11 @@ static uint64_t first_size(size_t n_free)
     return n_free <= 1 ? 1 << 20 : n_free == 2 ? 1 << 9 : 1 << 6;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static kr_status too_small(const kr_op *op, size_t arg, uint64_t value, uint64_t minimum, kr_error *err)
 {
     const kr_op_arg *a = &op->args[arg];
@@ -379,11 +378,11 @@ static kr_status too_small(const kr_op *op, size_t arg, uint64_t value, uint64_t
 }
 
 /* Numbers for all sizes, or for those without a minimum. */
-kr_status read_sizes(const invocation *cli, const kr_op *op, uint64_t *ret_sizes, bool *ret_given,
-                     kr_error *err)
+kr_status read_sizes(const invocation *cli, const kr_op *op, kr_type type, uint64_t *ret_sizes,
+                     bool *ret_given, kr_error *err)
 {
     uint64_t given[KR_MAX_OP_ARGS], n_value = 0, minimum;
-    size_t n_given = 0, n_free = 0, n_sizes = 0, taken = 0;
+    size_t n_given = 0, elements, bytes, n_free = 0, n_sizes = 0, taken = 0;
     kr_status status = cli_numbers(cli, OPT_SHAPE, 'x', given, KR_MAX_OP_ARGS, &n_given, err);
     if (!status)
         status = cli_number(cli, OPT_N, &n_value, err);
@@ -393,6 +392,12 @@ kr_status read_sizes(const invocation *cli, const kr_op *op, uint64_t *ret_sizes
     }
     if (status)
         return status;
+    if (cli_has(cli, OPT_SHAPE) && cli_has(cli, OPT_N))
+        return tool_fail(err, KR_INVALID_ARGUMENT,
+                         "--n %s and --shape %s: only one of them can give the sizes", cli_value(cli, OPT_N),
+                         cli_value(cli, OPT_SHAPE));
+    if (cli_has(cli, OPT_N) && !n_sizes)
+        return tool_fail(err, KR_INVALID_ARGUMENT, "--n %s: %s has no size", cli_value(cli, OPT_N), op->name);
     if (n_given && n_given != n_free && n_given != n_sizes)
         return tool_fail(err, KR_INVALID_ARGUMENT, "--shape %s: %s has %zu sizes", cli_value(cli, OPT_SHAPE),
                          op->name, n_sizes);
@@ -406,10 +411,13 @@ kr_status read_sizes(const invocation *cli, const kr_op *op, uint64_t *ret_sizes
         ret_sizes[i] = follows               ? minimum
                        : n_given             ? given[taken++]
                        : cli_has(cli, OPT_N) ? n_value
-                                             : first_size(n_free);
+                                             : least(first_size(n_free), ck_size_limit(op, i, type));
         if (ret_sizes[i] < minimum)
             return too_small(op, i, ret_sizes[i], minimum, err);
     }
+    for (size_t i = 0; i < op->n_args && !status; i++)
+        if (op->args[i].role != KR_ROLE_WORK)
+            status = ck_measure(op, i, type, ret_sizes, &elements, &bytes, err);
     *ret_given = n_given || cli_has(cli, OPT_N);
-    return KR_OK;
+    return status;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
 {
@@ -45,6 +50,8 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
     text[bytes] = '\0';
     kr_status status = ferror(file) ? tool_fail(err, KR_IO, "cannot read %s: %m", path) : KR_OK;
     fclose(file);
+    if (!status && strlen(text) < bytes)
+        status = tool_fail(err, KR_CORRUPT, "%s is not text: the byte at %zu is a NUL", path, strlen(text));
     if (status) {
         free(text);
         return status;
@@ -54,12 +61,69 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
     return KR_OK;
 }
 
+static bool write_all(int fd, const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t n = write(fd, data, bytes);
+        if (n < 0 && errno != EINTR)
+            return false;
+        data += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static bool write_in_place(const char *path, const void *data, size_t bytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 && write_all(fd, data, bytes);
+    return fd >= 0 && close(fd) == 0 && ok;
+}
+
+/* By a new file beside it that takes its place. */
+static bool write_beside(const char *path, mode_t mode, const void *data, size_t bytes)
+{
+    size_t room = strlen(path) + 48;
+    char *name = tool_alloc(room);
+    int fd = -1;
+    for (unsigned i = 0; fd < 0 && (i == 0 || errno == EEXIST); i++) {
+        snprintf(name, room, "%s.%ld-%u.tmp", path, (long)getpid(), i);
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    bool made = fd >= 0, ok = made && (!mode || fchmod(fd, mode) == 0) && write_all(fd, data, bytes);
+    ok = made && close(fd) == 0 && ok && rename(name, path) == 0;
+    int why = errno;
+    if (made && !ok)
+        unlink(name);
+    errno = why;
+    free(name);
+    return ok;
+}
+
+kr_status tool_write_file(const char *path, const void *data, size_t bytes, kr_error *err)
+{
+    struct stat there = {0}, itself;
+    bool exists = stat(path, &there) == 0, dangles = !exists && lstat(path, &itself) == 0;
+    char *real = exists ? realpath(path, NULL) : NULL;
+    bool ok = dangles || (exists && !S_ISREG(there.st_mode))
+                  ? write_in_place(path, data, bytes)
+                  : write_beside(real ? real : path, there.st_mode & 0777, data, bytes);
+    kr_status status = ok ? KR_OK : tool_fail(err, KR_IO, "cannot write %s: %m", path);
+    free(real);
+    return status;
+}
+
 static void *held(void *data, size_t bytes)
 {
     if (data)
         return data;
     fprintf(stderr, "kregistry: out of host memory for %zu bytes\n", bytes);
     exit(1);
+}
+
+FILE *tool_memory_file(char **text, size_t *bytes)
+{
+    return held(open_memstream(text, bytes), 0);
 }
 
 void *tool_try_alloc(size_t bytes)

@@ -4,14 +4,21 @@
 
 #include <kregistry/error.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Fills *err (if wanted) as the library does and returns status. */
 kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_advice(kr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The whole file, malloc'ed, with a NUL behind it. */
+/* The whole file, malloc'ed, with a NUL behind it. A NUL in it is refused: what follows would be lost. */
 kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err);
+/* Whole or not at all where the path is a file or nothing yet; links are followed, pipes and devices written
+ * to. */
+kr_status tool_write_file(const char *path, const void *data, size_t bytes, kr_error *err);
+
+/* open_memstream, which ends the program where there is no memory. */
+FILE *tool_memory_file(char **text, size_t *bytes);
 
 /* Zeroed; at least one byte. The first ends the program when there is no memory, the second answers NULL. */
 void *tool_alloc(size_t bytes);

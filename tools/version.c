@@ -33,8 +33,8 @@ int run_version(const invocation *cli)
         kind = info.kind;
     }
     if (cli->json)
-        cli_print(json_pack("{s:s, s:s, s:o, s:o}", "kregistry", KR_VERSION, "library", kr_version(), "nvrtc",
-                            json_text(nvrtc), "driver", json_text(driver)),
+        cli_print(json_pack("{s:s, s:s, s:o, s:o, s:o}", "kregistry", KR_VERSION, "library", kr_version(), "nvrtc",
+                            json_text(nvrtc), "driver", json_text(driver), "driver_kind", json_text(kind)),
                   0);
     else
         printf("kregistry %s (library %s)\nNVRTC %s\ndriver %s%s%s\n", KR_VERSION, kr_version(),

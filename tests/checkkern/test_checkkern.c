@@ -274,6 +274,80 @@ START_TEST(sums_do_not_saturate)
 }
 END_TEST
 
+/* More bytes than can be counted, and a size wider than its type, are refused before anything is made. */
+START_TEST(more_than_memory)
+{
+    static const struct {
+        const char *name;
+        uint64_t n;
+    } problems[] = {
+        {"saxpy.f64", UINT64_C(1) << 61}, {"saxpy.f64", UINT64_C(1) << 62}, {"saxpy.f32", UINT64_C(1) << 62}};
+    open_registry(false);
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        const kr_op *op;
+        kr_type type;
+        kr_error err;
+        ck_problem p;
+        char number[32];
+        uint64_t sizes[KR_MAX_OP_ARGS] = {problems[i].n};
+        ok(kr_registry_find(registry, problems[i].name, &op, &type, &err), &err);
+        ck_assert_int_eq(ck_problem_init(&p, op, type, NULL, sizes, CK_ORDINARY, 1, &err),
+                         KR_INVALID_ARGUMENT);
+        snprintf(number, sizeof number, "%llu", (unsigned long long)problems[i].n);
+        ck_assert_ptr_nonnull(strstr(err.message, number));
+    }
+    close_registry();
+}
+END_TEST
+
+static const char narrow[] =
+    "//! op narrow\n//! brief y = 1\n//! arg n u8 size\n//! arg y f32[n] out\n"
+    "//! variant grid\n//! launch elementwise n\n//! compare exact\n//! source none\n"
+    "#ifdef KR_VARIANT_grid\nextern \"C\" __global__ void grid(uint8_t n, float *y)\n{\n"
+    "    if (threadIdx.x < n && blockIdx.x == 0)\n        y[threadIdx.x] = 1;\n}\n#endif\n";
+
+START_TEST(sizes_keep_to_their_type)
+{
+    kr_error err;
+    ck_problem p;
+    uint64_t sizes[KR_MAX_OP_ARGS] = {300};
+    open_registry(true);
+    ok(kr_registry_add_source(registry, "narrow.cu", narrow, strlen(narrow), &err), &err);
+    const kr_op *op = kr_registry_op(registry, 0);
+    ck_assert_int_eq(ck_problem_init(&p, op, KR_TYPE_F32, NULL, sizes, CK_ORDINARY, 1, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "300") && strstr(err.message, "255"), "%s", err.message);
+    story s = walk(op, KR_TYPE_F32, NULL);
+    ck_assert_msg(s.failed == 0, "%s", s.first);
+    close_registry();
+}
+END_TEST
+
+/* A shift that a variant cannot have is the asker's mistake, not the kernel's. */
+START_TEST(shifts_fit_the_variant)
+{
+    static const size_t shifts[] = {1, 2, 4, 8};
+    open_registry(false);
+    kr_device *device = kr_runtime_device(runtime, 0);
+    const kr_op *op;
+    kr_type type;
+    kr_error err;
+    ok(kr_registry_find(registry, "saxpy.f32", &op, &type, &err), &err);
+    for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
+        story s = {0};
+        ck_walk_options options = {.quick = true, .shift_bytes = &shifts[i], .seed = 1};
+        ck_assert_int_eq(ck_walk(registry, &device, 1, op, type, &options, visit, &s, &err),
+                         KR_INVALID_ARGUMENT);
+        ck_assert_uint_eq(s.failed, 0);
+        options.variant = "grid";
+        ck_assert_int_eq(ck_walk(registry, &device, 1, op, type, &options, visit, &s, &err),
+                         shifts[i] < 4 ? KR_INVALID_ARGUMENT : KR_OK);
+        ck_assert_uint_eq(s.failed, 0);
+    }
+    close_registry();
+}
+END_TEST
+
 int main(void)
 {
     kr_nvrtc *nvrtc = NULL;
@@ -290,6 +364,9 @@ int main(void)
     tcase_add_loop_test(shipped, nothing_is_a_size, 0, MAX_OPS);
     tcase_add_test(shipped, rows_past_4_gib);
     tcase_add_test(shipped, sums_do_not_saturate);
+    tcase_add_test(shipped, more_than_memory);
+    tcase_add_test(shipped, sizes_keep_to_their_type);
+    tcase_add_test(shipped, shifts_fit_the_variant);
     tcase_set_timeout(broken, 120);
     tcase_set_timeout(shipped, 300);
     suite_add_tcase(suite, broken);
