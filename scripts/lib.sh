@@ -113,9 +113,15 @@ need_nvrtc() {
   fi
 }
 
-# configure FOLDER OPTION...: once.
+# configure FOLDER OPTION...: once, and again when NVRTC is found elsewhere than the last time.
 configure() {
-  local folder=$top/$1
+  local folder=$top/$1 told
+  told=$folder/nvrtc.told
   shift
-  [ -f "$folder/build.ninja" ] || meson setup "$folder" "$top" -Dnvrtc="$nvrtc" "$@" </dev/null
+  if [ ! -f "$folder/build.ninja" ]; then
+    meson setup "$folder" "$top" -Dnvrtc="$nvrtc" "$@" </dev/null
+  elif [ "$(cat "$told" 2>/dev/null)" != "$nvrtc" ]; then
+    meson setup --reconfigure "$folder" "$top" -Dnvrtc="$nvrtc" "$@" </dev/null
+  fi
+  printf '%s\n' "$nvrtc" >"$told"
 }
