@@ -728,6 +728,20 @@ static void directive(ptx_parser *p)
     kr__ptx_syntax_error(p);
 }
 
+/* What a kernel's parameters take; as ptxas, said at the kernel's end. */
+static void check_parameter_space(ptx_parser *p, const ptx_function *function)
+{
+    enum { ALWAYS = 0x1100, LARGE = 0x7ffc, LARGE_ISA = 81, LARGE_SM = 70 };
+    const size_t most = p->module->isa >= LARGE_ISA ? LARGE : ALWAYS;
+    const unsigned line = p->token.line;
+    if (!function->is_entry || function->param_bytes <= ALWAYS)
+        return;
+    if (function->param_bytes > most)
+        kr__ptx_error(p, line, "Entry function '%s' uses too much parameter space (0x%zx bytes, 0x%zx max).",
+                      function->name, function->param_bytes, most);
+    kr__ptx_has(p, line, "Kernel parameter size larger than 4352 bytes", LARGE_ISA, LARGE_SM);
+}
+
 /* From the token after '{' to past the '}' that closes it. Blocks nest without recursion. */
 static void statements(ptx_parser *p)
 {
@@ -740,6 +754,8 @@ static void statements(ptx_parser *p)
         } else if (kr__ptx_is_mark(&p->token, '}')) {
             const bool is_last = p->block == outermost;
             pop_block(p, is_last);
+            if (is_last)
+                check_parameter_space(p, p->function);
             kr__ptx_advance(p);
             if (is_last)
                 return;

@@ -10,9 +10,9 @@ static bool conditional(ptx_parser *p, ptx_constant *ret);
 static bool literal(ptx_parser *p, ptx_constant *ret)
 {
     const ptx_token *token = &p->token;
+    if (token->overflow)
+        kr__ptx_error(p, token->line, "Constant overflow");
     if (token->kind == PTX_TOKEN_INTEGER) {
-        if (token->overflow)
-            kr__ptx_error(p, token->line, "Constant overflow");
         *ret = (ptx_constant){.bits = (int64_t)token->value};
     } else if (token->kind == PTX_TOKEN_FLOAT) {
         *ret = (ptx_constant){

@@ -67,7 +67,7 @@ typedef enum ptx_token_kind {
 typedef struct ptx_token {
     ptx_token_kind kind;
     uint8_t float_bytes;
-    bool overflow; /* an integer of more than 64 bits */
+    bool overflow; /* an integer of more than 64 bits, a decimal out of double's range */
     int mark;
     unsigned line;
     ptx_text text;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ptx/front/front.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,23 +69,25 @@ static bool skip_blanks(ptx_lexer *lexer)
     }
 }
 
-/* A decimal fraction's bits as a double. strtod_l, because strtod reads what the process's locale says. */
-static uint64_t decimal(const char *text, size_t bytes)
+/* A decimal fraction's bits as a double. strtod_l, because strtod reads what the process's locale says. Like
+ * ptxas, out of range is what strtod calls so: what has no normal double. */
+static void decimal(const char *text, size_t bytes, ptx_token *token)
 {
-    enum { LONGEST = 400 }; /* digits beyond cannot be told apart by anybody's rounding */
-    char copy[LONGEST + 1];
-    const size_t n = bytes < LONGEST ? bytes : LONGEST;
-    memcpy(copy, text, n);
-    copy[n] = '\0';
+    char small[64], *copy = bytes < sizeof small ? small : malloc(bytes + 1);
     const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     double value = 0;
-    if (c) {
+    errno = copy && c ? 0 : ERANGE;
+    if (!errno) {
+        memcpy(copy, text, bytes);
+        copy[bytes] = '\0';
         value = strtod_l(copy, NULL, c);
-        freelocale(c);
     }
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
+    token->overflow = errno == ERANGE;
+    memcpy(&token->value, &value, sizeof value);
+    if (c)
+        freelocale(c);
+    if (copy != small)
+        free(copy);
 }
 
 static bool hex_float(ptx_lexer *lexer, ptx_token *token, uint8_t float_bytes)
@@ -169,7 +172,7 @@ static void number(ptx_lexer *lexer, ptx_token *token)
     }
     token->kind = PTX_TOKEN_FLOAT;
     token->float_bytes = 8;
-    token->value = decimal(lexer->at, n);
+    decimal(lexer->at, n, token);
     lexer->at += n;
 }
 

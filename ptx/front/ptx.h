@@ -53,7 +53,8 @@ typedef enum ptx_compare { /* setp, set, slct */
     PTX_EQU, PTX_NEU, PTX_LTU, PTX_LEU, PTX_GTU, PTX_GEU, PTX_NUM, PTX_NAN
 } ptx_compare;
 
-typedef enum ptx_bool { PTX_BOOL_NONE, PTX_AND, PTX_OR, PTX_XOR, PTX_POPC } ptx_bool; /* setp.CMP.BOOL, bar.red */
+/* setp.CMP.BOOL, bar.red */
+typedef enum ptx_bool { PTX_BOOL_NONE, PTX_AND, PTX_OR, PTX_XOR, PTX_POPC } ptx_bool;
 
 typedef enum ptx_order { PTX_ORDER_NONE, PTX_WEAK, PTX_VOLATILE, PTX_RELAXED, PTX_ACQUIRE, PTX_RELEASE,
                          PTX_ACQ_REL, PTX_SC, PTX_MMIO } ptx_order;
@@ -105,33 +106,42 @@ typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.
     PTX_SUB_UP, PTX_SUB_DOWN, PTX_SUB_BFLY, PTX_SUB_IDX,
     PTX_SUB_F4E, PTX_SUB_B4E, PTX_SUB_RC8, PTX_SUB_ECL, PTX_SUB_ECR, PTX_SUB_RC16,
     PTX_SUB_CA, PTX_SUB_CG,
-    PTX_TEST_FINITE, PTX_TEST_INFINITE, PTX_TEST_NUMBER, PTX_TEST_NOTANUMBER, PTX_TEST_NORMAL, PTX_TEST_SUBNORMAL /* testp */
+    PTX_TEST_FINITE, PTX_TEST_INFINITE, PTX_TEST_NUMBER, PTX_TEST_NOTANUMBER, PTX_TEST_NORMAL,
+    PTX_TEST_SUBNORMAL /* testp */
 } ptx_sub;
 
 /* Special registers. X(enumerator, spelling, type): type as ld would give it. */
 #define PTX_SPECIAL_LIST(X)                                                                        \
     X(PTX_TID_X, "%tid.x", PTX_U32) X(PTX_TID_Y, "%tid.y", PTX_U32) X(PTX_TID_Z, "%tid.z", PTX_U32) \
     X(PTX_NTID_X, "%ntid.x", PTX_U32) X(PTX_NTID_Y, "%ntid.y", PTX_U32) X(PTX_NTID_Z, "%ntid.z", PTX_U32) \
-    X(PTX_CTAID_X, "%ctaid.x", PTX_U32) X(PTX_CTAID_Y, "%ctaid.y", PTX_U32) X(PTX_CTAID_Z, "%ctaid.z", PTX_U32) \
-    X(PTX_NCTAID_X, "%nctaid.x", PTX_U32) X(PTX_NCTAID_Y, "%nctaid.y", PTX_U32) X(PTX_NCTAID_Z, "%nctaid.z", PTX_U32) \
+    X(PTX_CTAID_X, "%ctaid.x", PTX_U32) X(PTX_CTAID_Y, "%ctaid.y", PTX_U32) \
+    X(PTX_CTAID_Z, "%ctaid.z", PTX_U32) \
+    X(PTX_NCTAID_X, "%nctaid.x", PTX_U32) X(PTX_NCTAID_Y, "%nctaid.y", PTX_U32) \
+    X(PTX_NCTAID_Z, "%nctaid.z", PTX_U32) \
     X(PTX_LANEID, "%laneid", PTX_U32) X(PTX_WARPID, "%warpid", PTX_U32) X(PTX_NWARPID, "%nwarpid", PTX_U32) \
     X(PTX_SMID, "%smid", PTX_U32) X(PTX_NSMID, "%nsmid", PTX_U32) X(PTX_GRIDID, "%gridid", PTX_U64) \
     X(PTX_LANEMASK_EQ, "%lanemask_eq", PTX_U32) X(PTX_LANEMASK_LE, "%lanemask_le", PTX_U32) \
     X(PTX_LANEMASK_LT, "%lanemask_lt", PTX_U32) X(PTX_LANEMASK_GE, "%lanemask_ge", PTX_U32) \
     X(PTX_LANEMASK_GT, "%lanemask_gt", PTX_U32) \
-    X(PTX_CLOCK, "%clock", PTX_U32) X(PTX_CLOCK_HI, "%clock_hi", PTX_U32) X(PTX_CLOCK64, "%clock64", PTX_U64) \
+    X(PTX_CLOCK, "%clock", PTX_U32) X(PTX_CLOCK_HI, "%clock_hi", PTX_U32) \
+    X(PTX_CLOCK64, "%clock64", PTX_U64) \
     X(PTX_GLOBALTIMER, "%globaltimer", PTX_U64) X(PTX_GLOBALTIMER_LO, "%globaltimer_lo", PTX_U32) \
     X(PTX_GLOBALTIMER_HI, "%globaltimer_hi", PTX_U32) \
-    X(PTX_DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32) X(PTX_TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32) \
+    X(PTX_DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32) \
+    X(PTX_TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32) \
     X(PTX_ENVREG1, "%envreg1", PTX_B32) X(PTX_ENVREG2, "%envreg2", PTX_B32) \
     X(PTX_CLUSTERID_X, "%clusterid.x", PTX_U32) X(PTX_NCLUSTERID_X, "%nclusterid.x", PTX_U32) \
-    X(PTX_CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32) X(PTX_CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32) \
-    X(PTX_CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32) X(PTX_CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32) \
+    X(PTX_CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32) \
+    X(PTX_CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32) \
+    X(PTX_CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32) \
+    X(PTX_CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32) \
     X(PTX_CLUSTERID_Y, "%clusterid.y", PTX_U32) X(PTX_CLUSTERID_Z, "%clusterid.z", PTX_U32) \
     X(PTX_NCLUSTERID_Y, "%nclusterid.y", PTX_U32) X(PTX_NCLUSTERID_Z, "%nclusterid.z", PTX_U32) \
     X(PTX_CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32) X(PTX_CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32) \
-    X(PTX_CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32) X(PTX_CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32) \
-    X(PTX_IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED) X(PTX_AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32) \
+    X(PTX_CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32) \
+    X(PTX_CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32) \
+    X(PTX_IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED) \
+    X(PTX_AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32) \
     X(PTX_CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64) \
     X(PTX_RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32) \
     X(PTX_RESERVED_SMEM_OFFSET_END, "%reserved_smem_offset_end", PTX_B32) \
@@ -175,7 +185,13 @@ typedef struct ptx_relocation {
     struct ptx_relocation *next;
 } ptx_relocation;
 
-typedef enum ptx_linkage { PTX_LINK_NONE, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WEAK, PTX_LINK_COMMON } ptx_linkage;
+typedef enum ptx_linkage {
+    PTX_LINK_NONE,
+    PTX_LINK_EXTERN,
+    PTX_LINK_VISIBLE,
+    PTX_LINK_WEAK,
+    PTX_LINK_COMMON
+} ptx_linkage;
 
 /* A variable or parameter: module scope, function scope, or a formal parameter. */
 struct ptx_variable {
@@ -225,8 +241,8 @@ typedef struct ptx_operand {
     bool negated;    /* !%p */
     bool is_pair;    /* a vector that was written p|q */
     bool is_exact;   /* a float written 0f... or 0d...: it may also stand for bits */
-    bool is_float;   /* the immediate was written as a float: 0f, 0d or decimal with a point; bits is a double's
-                        unless float_bytes is 4 */
+    bool is_float;   /* the immediate was written as a float: 0f, 0d or decimal with a point; bits is a
+                        double's unless float_bytes is 4 */
     uint8_t float_bytes; /* 4: 0fXXXXXXXX; 8: 0dX..., or a decimal */
     uint16_t n_elements;
     int64_t bits;
@@ -245,7 +261,7 @@ typedef struct ptx_instr {
     ptx_op op;
     const char *name; /* as written: "ld.global.nc.v2.f32" */
     uint32_t flags; /* ptx_flag */
-    ptx_type type;  /* the first type modifier: the operation's (cvt: the destination's; ld/st: the access's) */
+    ptx_type type;  /* the first type: the operation's (cvt: the destination's; ld/st: the access's) */
     ptx_type type2; /* the second: cvt's and set's source, mul/mad/shfl none */
     ptx_type type3, type4; /* mma's a/b/c */
     ptx_round round;

@@ -69,6 +69,8 @@ static uint64_t table_end(uint64_t start, uint64_t count, uint64_t size)
     return __builtin_add_overflow(start, count * size, &end) ? UINT64_MAX : end;
 }
 
+/* A cubin ends with its header tables, so that they alone say how long it is; a section that lies past them
+ * is damage. */
 static size_t elf_bytes(kr__bytes *elf)
 {
     if (!kr__bytes_hold(elf, 0, ELF_HEADER_BYTES))
@@ -77,13 +79,14 @@ static size_t elf_bytes(kr__bytes *elf)
     unsigned section_bytes = kr__u16(elf, 0x3a), n_sections = kr__u16(elf, 0x3c);
     uint64_t end = larger(ELF_HEADER_BYTES, table_end(sections, n_sections, section_bytes));
     end = larger(end, table_end(kr__u64(elf, 0x20), kr__u16(elf, 0x38), kr__u16(elf, 0x36)));
-    for (unsigned i = 0; i < n_sections && end <= elf->n && section_bytes >= 64; i++) {
+    bool inside = end <= elf->n;
+    for (unsigned i = 0; i < n_sections && inside && section_bytes >= 64; i++) {
         uint64_t at = sections + (uint64_t)i * section_bytes;
         enum { NOBITS = 8 };
         if (kr__u32(elf, at + 4) != NOBITS)
-            end = larger(end, table_end(kr__u64(elf, at + 0x18), kr__u64(elf, at + 0x20), 1));
+            inside = table_end(kr__u64(elf, at + 0x18), kr__u64(elf, at + 0x20), 1) <= end;
     }
-    return elf->failed || end > elf->n ? 0 : end;
+    return inside && !elf->failed ? end : 0;
 }
 
 size_t kr__image_bytes(const void *image, size_t limit)

@@ -98,7 +98,7 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_NUMA_ID, -1},
 };
 
-bool sc_chip_attribute(const sc_chip *chip, int ordinal, CUdevice_attribute attribute, int *ret_value)
+bool sc_chip_attribute(const sc_chip *chip, int number, CUdevice_attribute attribute, int *ret_value)
 {
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
@@ -117,7 +117,7 @@ bool sc_chip_attribute(const sc_chip *chip, int ordinal, CUdevice_attribute attr
         *ret_value = chip->integrated;
         return true;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-        *ret_value = ordinal + 1;
+        *ret_value = number + 1;
         return true;
     case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
         *ret_value = chip->memory_clock_khz;

@@ -3,10 +3,12 @@
 #include "softcuda/driver/driver.h"
 
 #include <ctype.h>
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
 
 sc_device sc_devices[SC_MAX_DEVICES];
 int sc_n_devices;
@@ -28,27 +30,36 @@ void sc_say(const char *format, ...)
 
 enum { NEWEST_VERSION = 13000 };
 
+static bool is_digit(char c)
+{
+    return isdigit((unsigned char)c);
+}
+
 /* "12.4" is 12040. 0: not a version. */
 static int read_version(const char *text)
 {
     char *end;
-    long major = strtol(text, &end, 10);
-    long minor = *end == '.' && isdigit((unsigned char)end[1]) ? strtol(end + 1, &end, 10) : -1;
-    if (*end || major < 5 || minor < 0 || minor > 9 || major * 1000 + minor * 10 > NEWEST_VERSION)
+    unsigned long major = is_digit(*text) ? strtoul(text, &end, 10) : 0;
+    if (major < 5 || major > 13 || end[0] != '.' || !is_digit(end[1]) || end[2])
         return 0;
-    return (int)(major * 1000 + minor * 10);
+    int version = (int)major * 1000 + (end[1] - '0') * 10;
+    return version <= NEWEST_VERSION ? version : 0;
 }
 
-static int version_played;
+static int version_played = NEWEST_VERSION;
+static bool version_is_known = true;
 
 static void read_version_played(void)
 {
     const char *text = getenv("KREGISTRY_SOFTCUDA_DRIVER");
-    version_played = text && *text ? read_version(text) : NEWEST_VERSION;
-    if (!version_played) {
-        sc_say("KREGISTRY_SOFTCUDA_DRIVER=%s is not a CUDA version up to 13.0; playing 13.0", text);
-        version_played = NEWEST_VERSION;
-    }
+    if (!text || !*text)
+        return;
+    int version = read_version(text);
+    if (version)
+        version_played = version;
+    else
+        sc_say("KREGISTRY_SOFTCUDA_DRIVER: no CUDA version up to 13.0 as \"%s\"", text);
+    version_is_known = version != 0;
 }
 
 int sc_driver_version(void)
@@ -73,6 +84,23 @@ int sc_driver_isa(void)
     return 50;
 }
 
+/* ---- what the environment asks for ---- */
+
+static bool settings_are_good(void)
+{
+    sc_driver_version();
+    bool good = version_is_known;
+    for (const sc_setting *setting = sc_settings; setting->name; setting++) {
+        uint64_t value;
+        if (!sc_setting_read(setting, &value)) {
+            sc_say("%s: no whole number from %" PRIu64 " to %" PRIu64 " as \"%s\"", setting->name,
+                   setting->least, setting->most, getenv(setting->name));
+            good = false;
+        }
+    }
+    return good;
+}
+
 /* ---- the devices ---- */
 
 static void make_uuid(sc_device *device)
@@ -81,7 +109,7 @@ static void make_uuid(sc_device *device)
     for (int i = 0; i < 16; i++) {
         for (const char *c = device->chip->name; *c; c++)
             hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-        hash = (hash ^ (uint64_t)(device->ordinal * 16 + i)) * 0x100000001b3u;
+        hash = (hash ^ (uint64_t)(device->number * 16 + i)) * 0x100000001b3u;
         device->uuid.bytes[i] = (char)(hash >> 32);
     }
 }
@@ -99,7 +127,7 @@ static bool read_devices(const char *text)
             sc_n_devices = 0;
             return false;
         }
-        sc_devices[sc_n_devices] = (sc_device){.chip = chip, .ordinal = sc_n_devices};
+        sc_devices[sc_n_devices] = (sc_device){.chip = chip, .number = sc_n_devices};
         make_uuid(&sc_devices[sc_n_devices]);
         sc_n_devices++;
         text += n + (text[n] == ',');
@@ -107,16 +135,109 @@ static bool read_devices(const char *text)
     return true;
 }
 
-static bool make_memories(void)
+/* Do `n` bytes begin the UUID as tools write it, GPU-2c6a7136-9169-66ca-633f-28677b8d51e2? */
+static bool is_uuid(const sc_device *device, const char *text, size_t n)
 {
-    for (int i = 0; i < sc_n_devices; i++) {
-        sc_device *device = &sc_devices[i];
-        device->memory = sc_memory_create((unsigned)i, device->chip->memory_bytes);
-        device->default_pool = device->pool = sc_pool_create(device, true);
-        if (!device->memory || !device->pool)
-            return false;
+    enum { GPU = 4, WHOLE = GPU + 36 };
+    char uuid[WHOLE + 1] = "GPU-", *to = uuid + GPU;
+    for (int i = 0; i < 16; i++) {
+        const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+        to += snprintf(to, 4, "%s%02x", dash, (uint8_t)device->uuid.bytes[i]);
     }
-    return true;
+    n = n < WHOLE ? n : WHOLE;
+    return n > GPU && memcmp(text, "GPU-", GPU) == 0 && strncasecmp(text, uuid, n) == 0;
+}
+
+/* The device that an entry of CUDA_VISIBLE_DEVICES names, or NULL: a number, whatever follows it, or the
+ * beginning of one UUID. */
+static const sc_device *named(const sc_device *all, int n, const char *text, size_t bytes, bool by_uuid)
+{
+    const sc_device *found = NULL;
+    if (by_uuid) {
+        for (int i = 0; i < n; i++)
+            if (is_uuid(&all[i], text, bytes)) {
+                if (found)
+                    return NULL;
+                found = &all[i];
+            }
+        return found;
+    }
+    char *end;
+    long number = strtol(text, &end, 10);
+    return end == text || number < 0 || number >= n ? NULL : &all[number];
+}
+
+/* CUDA_VISIBLE_DEVICES, as the driver takes it: up to the first entry that names none, all of the kind of the
+ * first one; a device named twice is an error. */
+static CUresult choose_devices(const char *text)
+{
+    static sc_device all[SC_MAX_DEVICES];
+    int n_all = sc_n_devices;
+    bool by_uuid = strncmp(text, "GPU-", 4) == 0, taken[SC_MAX_DEVICES] = {false};
+    memcpy(all, sc_devices, sizeof all);
+    for (sc_n_devices = 0;; text++) {
+        size_t bytes = strcspn(text, ",");
+        const sc_device *device = named(all, n_all, text, bytes, by_uuid);
+        if (!device)
+            return CUDA_SUCCESS;
+        if (taken[device->number])
+            return CUDA_ERROR_INVALID_DEVICE;
+        taken[device->number] = true;
+        sc_devices[sc_n_devices++] = *device;
+        text += bytes;
+        if (!*text)
+            return CUDA_SUCCESS;
+    }
+}
+
+/* Half of what the process may have is for the devices. */
+static size_t most_memory(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    return limit.rlim_cur / 2 / SC_RESERVED_FOR_A_BYTE / (unsigned)sc_n_devices;
+}
+
+/* As much of the chip's memory as there is address space for. */
+static bool make_memory(sc_device *device, size_t most)
+{
+    const size_t whole = device->chip->memory_bytes, least = 16 << 20;
+    const double gib = 1 << 30;
+    device->memory_bytes = whole < most ? whole : most;
+    do
+        device->memory = sc_memory_create((unsigned)device->ordinal, device->memory_bytes);
+    while (!device->memory && (device->memory_bytes /= 2) >= least);
+    device->default_pool = device->pool = sc_pool_create(device, true);
+    if (!device->memory)
+        sc_say(
+            "device %d wants %.0f GiB of address space, and not even %.2f GiB can be reserved (ulimit -v?)",
+            device->ordinal, (double)whole * SC_RESERVED_FOR_A_BYTE / gib,
+            (double)least * SC_RESERVED_FOR_A_BYTE / gib);
+    else if (device->memory_bytes < whole)
+        sc_say("device %d has %.2f GiB of memory, not %.0f: %.0f GiB of address space cannot be reserved "
+               "(ulimit -v?)",
+               device->ordinal, (double)device->memory_bytes / gib, (double)whole / gib,
+               (double)whole * SC_RESERVED_FOR_A_BYTE / gib);
+    return device->memory && device->pool;
+}
+
+static CUresult make_devices(void)
+{
+    const char *devices = getenv("KREGISTRY_SOFTCUDA_DEVICES"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (!settings_are_good() || !read_devices(devices ? devices : "sm_90"))
+        return CUDA_ERROR_NO_DEVICE;
+    if (visible)
+        TRY(choose_devices(visible));
+    if (sc_n_devices == 0)
+        return CUDA_ERROR_NO_DEVICE;
+    size_t most = most_memory();
+    for (int i = 0; i < sc_n_devices; i++) {
+        sc_devices[i].ordinal = i;
+        if (!make_memory(&sc_devices[i], most))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
 }
 
 /* A driver does not survive a fork; the child is told so instead of waiting for threads that are not there.
@@ -136,12 +257,8 @@ API(cuInit, unsigned flags)
     if (state == FORKED) {
         result = CUDA_ERROR_NOT_INITIALIZED;
     } else if (state == FRESH) {
-        const char *devices = getenv("KREGISTRY_SOFTCUDA_DEVICES");
-        if (!read_devices(devices ? devices : "sm_90") || sc_n_devices == 0)
-            result = CUDA_ERROR_NO_DEVICE;
-        else if (!make_memories())
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-        else if (pthread_atfork(NULL, NULL, in_child) == 0)
+        result = make_devices();
+        if (!result && pthread_atfork(NULL, NULL, in_child) == 0)
             state = READY;
     }
     pthread_mutex_unlock(&init_lock);
@@ -213,7 +330,7 @@ API(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice ord
 {
     FIND(value);
     int found;
-    if (!sc_chip_attribute(device->chip, ordinal, attribute, &found))
+    if (!sc_chip_attribute(device->chip, device->number, attribute, &found))
         return CUDA_ERROR_INVALID_VALUE;
     *value = found;
     return CUDA_SUCCESS;
@@ -234,7 +351,7 @@ API(cuDeviceGetUuid_v2, CUuuid *uuid, CUdevice ordinal)
 API(cuDeviceTotalMem_v2, size_t *bytes, CUdevice ordinal)
 {
     FIND(bytes);
-    *bytes = device->chip->memory_bytes;
+    *bytes = device->memory_bytes;
     return CUDA_SUCCESS;
 }
 
@@ -266,7 +383,7 @@ API(cuDeviceGetPCIBusId, char *id, int bytes, CUdevice ordinal)
 {
     FIND(id);
     char text[16];
-    int n = snprintf(text, sizeof text, "0000:%02X:00.0", (unsigned)(device->ordinal + 1) & 0xff);
+    int n = snprintf(text, sizeof text, "0000:%02X:00.0", (unsigned)(device->number + 1) & 0xff);
     if (bytes <= n)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(id, text, (size_t)n + 1);
@@ -283,10 +400,14 @@ API(cuDeviceGetByPCIBusId, CUdevice *ret_device, const char *id)
         domain = 0;
     if (domain == 0 && bus == 0 && sscanf(id, "%x:%x.%x", &bus, &slot, &function) < 2)
         return CUDA_ERROR_INVALID_VALUE;
-    if (domain || slot || function || bus < 1 || bus > (unsigned)sc_n_devices)
+    if (domain || slot || function)
         return CUDA_ERROR_INVALID_DEVICE;
-    *ret_device = (CUdevice)bus - 1;
-    return CUDA_SUCCESS;
+    for (int i = 0; i < sc_n_devices; i++)
+        if ((unsigned)sc_devices[i].number + 1 == bus) {
+            *ret_device = i;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_DEVICE;
 }
 
 API(cuDeviceGetLuid, char *luid, unsigned *mask, CUdevice ordinal)

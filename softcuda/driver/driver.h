@@ -135,15 +135,17 @@ typedef struct sc_chip {
 
 const sc_chip *sc_chip_find(const char *name, size_t bytes);
 /* false: no such attribute. */
-bool sc_chip_attribute(const sc_chip *chip, int ordinal, CUdevice_attribute attribute, int *ret_value);
+bool sc_chip_attribute(const sc_chip *chip, int number, CUdevice_attribute attribute, int *ret_value);
 
 typedef struct sc_pool sc_pool;
 
 typedef struct sc_device {
     const sc_chip *chip;
     int ordinal;
+    int number; /* among KREGISTRY_SOFTCUDA_DEVICES, of which CUDA_VISIBLE_DEVICES chooses */
     CUuuid uuid;
     sc_memory *memory;
+    size_t memory_bytes; /* the chip's, or what the process may have */
     sc_context *primary; /* one for the life of the process; alive while retained */
     unsigned primary_refs;
     unsigned primary_flags;
@@ -286,7 +288,7 @@ void sc_stream_destroy(sc_stream *stream);
 /* Consumes the reference to work (NULL: out of memory was met before). `wait`: returns when it is done, with
  * the fault if there is one. */
 CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait);
-/* The same check for callers that do not hold the mutex. */
+/* sc_capture_forbids for callers that do not hold the mutex. */
 CUresult sc_stream_permitted(void);
 /* With sc_mutex held: what a task in this stream comes after. The caller frees *ret_before. */
 bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n);
@@ -372,6 +374,8 @@ typedef struct sc_jit {
     void **values;
 } sc_jit;
 
+/* CU_JIT_MAX_REGISTERS applied to an estimate. */
+int sc_jit_registers(const sc_jit *jit, int registers);
 /* Texts for the caller's log buffers. */
 void sc_jit_report(const sc_jit *jit, const char *info, const char *error);
 
@@ -385,8 +389,8 @@ CUresult sc_module_global(sc_module *module, const char *name, CUdeviceptr *ret_
 /* The names of the kernels in an image of any kind, without a device. Both freed by the caller:
  * free(*ret_names). */
 CUresult sc_image_kernels(const void *image, size_t bytes, char ***ret_names, size_t *ret_n);
-/* How many bytes from the address on can be read. */
-size_t sc_readable_bytes(const void *address);
+/* How many bytes from the address on can be read, and written. */
+size_t sc_mapped_bytes(const void *address, bool writable);
 /* A CUfunction, or a CUkernel cast to one: then its function in `context`. */
 CUresult sc_function_in(sc_context *context, CUfunction handle, sc_function **ret_function);
 

@@ -159,13 +159,6 @@ static CUresult check_shape(const sc_function *function, const launch_shape *sha
     return CUDA_SUCCESS;
 }
 
-/* A count from the environment, for runs that look for trouble; 0 where it is not set. */
-static uint64_t setting(const char *name)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 0) : 0;
-}
-
 static CUresult launch(CUfunction handle, const launch_shape *shape, CUstream stream_handle, void **params,
                        void **extra)
 {
@@ -206,8 +199,8 @@ static CUresult launch(CUfunction handle, const launch_shape *shape, CUstream st
         .cooperative = shape->cooperative,
         .resident_blocks = resident ? resident : 1,
         .grid_id = sc_next_id(),
-        .budget = setting("KREGISTRY_SOFTCUDA_BUDGET"),
-        .shuffle_seed = setting("KREGISTRY_SOFTCUDA_SHUFFLE"),
+        .budget = sc_setting_value(SC_SETTING_BUDGET),
+        .shuffle_seed = sc_setting_value(SC_SETTING_SHUFFLE),
     };
     return sc_stream_submit(stream, (sc_work *)work, false);
 }

@@ -63,9 +63,9 @@ API(cuLibraryLoadData, CUlibrary *ret_library, const void *code, CUjit_option *j
     TRY(sc_initialized());
     if (!ret_library || !code || (n_jit && (!jit_options || !jit_values)))
         return CUDA_ERROR_INVALID_VALUE;
-    const void *wrapped = sc_readable_bytes(code) >= 24 ? kr__fatbin_unwrap(code) : NULL;
+    const void *wrapped = sc_mapped_bytes(code, false) >= 24 ? kr__fatbin_unwrap(code) : NULL;
     code = wrapped ? wrapped : code;
-    size_t bytes = kr__image_bytes(code, sc_readable_bytes(code));
+    size_t bytes = kr__image_bytes(code, sc_mapped_bytes(code, false));
     char *image = malloc(bytes + 1);
     if (!image)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -206,14 +206,15 @@ static void add_record(kr__text *info, unsigned attribute, const uint32_t *words
     kr__text_add_bytes(info, (const char *)words, 4 * n);
 }
 
-static void add_kernel(elf *e, const sc_kernel_facts *facts, kr__text *module_info)
+static void add_kernel(elf *e, const sc_jit *jit, const sc_kernel_facts *facts, kr__text *module_info)
 {
     enum { CODE_BYTES = 16, RESERVED_SHARED = 0x400 };
     static const char no_code[CODE_BYTES];
     kr__text code = {0}, info = {0};
     kr__text_add_bytes(&code, no_code, sizeof no_code);
     unsigned section = add_section(e, ".text.", facts->name, SHT_PROGBITS, &code, CODE_BYTES);
-    add_record(module_info, 0x2f, (uint32_t[]){e->n_symbols, (uint32_t)facts->registers}, 2);
+    add_record(module_info, 0x2f,
+               (uint32_t[]){e->n_symbols, (uint32_t)sc_jit_registers(jit, facts->registers)}, 2);
     add_record(module_info, 0x11, (uint32_t[]){e->n_symbols, (uint32_t)facts->local_bytes}, 2);
     add_symbol(e, facts->name, section, CODE_BYTES);
     for (size_t i = facts->n_params; i-- > 0;) {
@@ -266,7 +267,8 @@ static void place_table(elf *e, unsigned section, const kr__text *table)
     kr__text_add_bytes(&e->body, table->data, table->bytes);
 }
 
-static void write_cubin(kr__text *to, const sc_program *program, int cc, const kr__text *ptx)
+static void write_cubin(kr__text *to, const sc_jit *jit, const sc_program *program, int cc,
+                        const kr__text *ptx)
 {
     elf e = {0};
     kr__text info = {0};
@@ -281,7 +283,7 @@ static void write_cubin(kr__text *to, const sc_program *program, int cc, const k
     e.n_symbols = 1;
     size_t const_bytes = 0;
     for (size_t i = 0; i < sc_program_n_kernels(program); i++) {
-        add_kernel(&e, sc_program_kernel(program, i), &info);
+        add_kernel(&e, jit, sc_program_kernel(program, i), &info);
         const_bytes = sc_program_kernel(program, i)->const_bytes;
     }
     add_section(&e, ".nv.info", "", SHT_NV_INFO, &info, info.bytes);
@@ -324,7 +326,7 @@ static CUresult complete(sc_link *link)
         kr__ptx_parse(ptx.data, ptx.bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &module, &problem) &&
         sc_program_create(module, device->memory, &limits, &program, &problem);
     if (linked)
-        write_cubin(&link->cubin, program, device->chip->cc, &ptx);
+        write_cubin(&link->cubin, &link->jit, program, device->chip->cc, &ptx);
     sc_jit_report(&link->jit, NULL, problem.log.data);
     bool failed = ptx.failed || link->cubin.failed || problem.kind == PTX_PROBLEM_MEMORY;
     sc_program_destroy(&program);

@@ -143,7 +143,7 @@ API(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 {
     sc_context *context;
     TRY(sc_enter(&context));
-    size_t total = context->device->chip->memory_bytes, used = sc_memory_used(context->device->memory);
+    size_t total = context->device->memory_bytes, used = sc_memory_used(context->device->memory);
     if (total_bytes)
         *total_bytes = total;
     if (free_bytes)
@@ -223,17 +223,20 @@ API(cuMemFreeHost, void *start)
 API(cuMemHostRegister_v2, void *start, size_t bytes, unsigned flags)
 {
     enum { IOMEMORY = 4, READ_ONLY = 8, ALL = 15 };
+    const uint64_t user_space = 1ull << 47;
     sc_context *context;
     sc_block *block;
     sc_allocation other;
+    uint64_t first = (uintptr_t)start, last;
     TRY(sc_enter(&context));
-    if (!start || !bytes || flags & ~(unsigned)ALL)
+    if (!start || !bytes || flags & ~(unsigned)ALL || __builtin_add_overflow(first, bytes - 1, &last))
         return CUDA_ERROR_INVALID_VALUE;
-    if (flags & IOMEMORY)
+    if (flags & IOMEMORY || last >= user_space)
         return CUDA_ERROR_NOT_SUPPORTED;
-    uint64_t first = (uintptr_t)start;
-    if (sc_memory_find(first, &other) || sc_memory_find(first + bytes - 1, &other))
+    if (sc_memory_find(first, &other) || sc_memory_find(last, &other))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (sc_mapped_bytes(start, !(flags & READ_ONLY)) < bytes)
+        return CUDA_ERROR_INVALID_VALUE;
     return create_block(context, SC_BLOCK_REGISTERED, start, bytes, flags, &block);
 }
 

@@ -38,6 +38,17 @@ void sc_jit_report(const sc_jit *jit, const char *info, const char *error)
     fill_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error ? error : "");
 }
 
+int sc_jit_registers(const sc_jit *jit, int registers)
+{
+    enum { LEAST = 16 };
+    for (unsigned i = 0; i < jit->n; i++) {
+        int limit = (int)(uintptr_t)jit->values[i];
+        if (jit->options[i] == CU_JIT_MAX_REGISTERS && limit >= LEAST && limit < registers)
+            registers = limit;
+    }
+    return registers;
+}
+
 /* ---- which code runs where ---- */
 
 /* The members of a family, `f` of the first (CUDA programming guide, family-specific features). */
@@ -78,6 +89,7 @@ typedef struct loader {
     sc_context *context;
     const sc_jit *jit;
     sc_module *module;
+    bool for_cubin; /* PTX stands for machine code, which no driver would hold to its ISA */
 } loader;
 
 static CUresult problem_code(const ptx_problem *problem)
@@ -136,7 +148,8 @@ static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx
     ptx_problem problem = {0};
     ptx_module *ptx = NULL;
     CUresult result = CUDA_SUCCESS;
-    if (!kr__ptx_parse(text, bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &ptx, &problem))
+    const ptx_options options = {.max_isa = load->for_cubin ? 0 : sc_driver_isa()};
+    if (!kr__ptx_parse(text, bytes, &options, &ptx, &problem))
         result = refuse_ptx(load, &problem);
     else if (ptx->address_bits != 64 || !ptx_runs(ptx->sm, ptx->suffix, load->context->device->chip->cc))
         result = refuse_target(load, ptx);
@@ -170,6 +183,7 @@ static void load_ptx_of_cubin(const loader *load, const char *text, size_t bytes
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
     loader quiet = *load;
+    quiet.for_cubin = true;
     quiet.jit = &(sc_jit){2, options, values};
     CUresult result = load_ptx(&quiet, text, bytes);
     if (result)
@@ -271,8 +285,7 @@ static CUresult load_fatbin(const loader *load, const void *image, size_t bytes)
     return result;
 }
 
-/* A pointer alone says nothing of its size: what can be read bounds it. */
-size_t sc_readable_bytes(const void *address)
+size_t sc_mapped_bytes(const void *address, bool writable)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
@@ -281,20 +294,21 @@ size_t sc_readable_bytes(const void *address)
     unsigned long start, end, at = (unsigned long)(uintptr_t)address, reached = at;
     while (fgets(line, sizeof line, maps))
         if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) == 3 && start <= reached && reached < end &&
-            mode[0] == 'r')
+            mode[0] == 'r' && (!writable || mode[1] == 'w'))
             reached = end;
     fclose(maps);
     return reached - at;
 }
 
+/* A pointer alone says nothing of its size: what can be read bounds it. */
 static CUresult load_image(const loader *load, const void *image, size_t bytes)
 {
-    size_t readable = bytes ? bytes : sc_readable_bytes(image);
+    size_t readable = bytes ? bytes : sc_mapped_bytes(image, false);
     const void *wrapped = readable >= 24 ? kr__fatbin_unwrap(image) : NULL;
     if (wrapped) {
         image = wrapped;
         bytes = 0;
-        readable = sc_readable_bytes(image);
+        readable = sc_mapped_bytes(image, false);
     }
     size_t own = kr__image_bytes(image, readable);
     bytes = bytes ? bytes : own;
@@ -349,17 +363,16 @@ static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, con
         function->params[i] = kernel->params[i];
 }
 
-static void describe_by_program(sc_function *function, const sc_context *context,
-                                const sc_kernel_facts *facts)
+static void describe_by_program(sc_function *function, const loader *load, const sc_kernel_facts *facts)
 {
-    function->registers = facts->registers;
+    function->registers = sc_jit_registers(load->jit, facts->registers);
     function->max_threads = facts->max_threads;
     function->shared_bytes = facts->static_shared_bytes;
     function->const_bytes = facts->const_bytes;
     function->local_bytes = facts->local_bytes;
     memcpy(function->reqntid, facts->reqntid, sizeof function->reqntid);
     function->ptx_version = function->module->ptx->sm;
-    function->binary_version = context->device->chip->cc;
+    function->binary_version = load->context->device->chip->cc;
     function->n_params = facts->n_params;
     function->param_bytes = facts->param_bytes;
     for (size_t i = 0; i < facts->n_params; i++)
@@ -379,11 +392,11 @@ static bool same_params(const kr__cubin_kernel *kernel, const sc_kernel_facts *f
     return true;
 }
 
-static CUresult add_function(sc_module *module, const kr__cubin_kernel *kernel, const sc_kernel_facts *facts,
+static CUresult add_function(const loader *load, const kr__cubin_kernel *kernel, const sc_kernel_facts *facts,
                              int index)
 {
-    sc_context *context = module->object.context;
-    sc_function *function = sc_object_create(sizeof *function, SC_FUNCTION, context, finish_function);
+    sc_module *module = load->module;
+    sc_function *function = sc_object_create(sizeof *function, SC_FUNCTION, load->context, finish_function);
     size_t n_params = kernel ? kernel->n_params : facts->n_params;
     if (function)
         function->params = calloc(n_params + 1, sizeof *function->params);
@@ -397,7 +410,7 @@ static CUresult add_function(sc_module *module, const kr__cubin_kernel *kernel, 
     if (kernel)
         describe_by_cubin(function, module->cubin, kernel);
     else
-        describe_by_program(function, context, facts);
+        describe_by_program(function, load, facts);
     enum { DEFAULT_SHARED = 48 * 1024 };
     function->max_dynamic_shared =
         function->shared_bytes < DEFAULT_SHARED ? DEFAULT_SHARED - (int)function->shared_bytes : 0;
@@ -410,8 +423,9 @@ static CUresult add_function(sc_module *module, const kr__cubin_kernel *kernel, 
     return CUDA_SUCCESS;
 }
 
-static CUresult add_functions(sc_module *module)
+static CUresult add_functions(const loader *load)
 {
+    sc_module *module = load->module;
     sc_program *program = module->program;
     size_t n = module->cubin ? module->cubin->n_kernels : sc_program_n_kernels(program);
     module->functions = calloc(n + 1, sizeof(sc_function *));
@@ -420,8 +434,7 @@ static CUresult add_functions(sc_module *module)
     for (size_t i = 0; i < n; i++) {
         const kr__cubin_kernel *kernel = module->cubin ? &module->cubin->kernels[i] : NULL;
         int index = kernel ? (program ? sc_program_find(program, kernel->name) : -1) : (int)i;
-        TRY(add_function(module, kernel, index < 0 ? NULL : sc_program_kernel(program, (size_t)index),
-                         index));
+        TRY(add_function(load, kernel, index < 0 ? NULL : sc_program_kernel(program, (size_t)index), index));
     }
     return CUDA_SUCCESS;
 }
@@ -448,10 +461,10 @@ CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, co
     sc_module *module = sc_object_create(sizeof *module, SC_MODULE, context, finish_module);
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    loader load = {context, jit, module};
+    loader load = {.context = context, .jit = jit, .module = module};
     CUresult result = load_image(&load, image, bytes);
     if (!result)
-        result = add_functions(module);
+        result = add_functions(&load);
     if (!result && !sc_object_publish(module, (uintptr_t)module))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result) {

@@ -2,7 +2,8 @@
 /*
  * Asynchronous work: tasks that become ready when the tasks before them are done, and threads that run ready
  * tasks. A thread is started whenever a task is ready and none is idle, so a host function that blocks
- * never keeps another stream from going on. A thread that waits for a ready task runs it itself.
+ * never keeps another stream from going on. A thread that waits for a ready task runs it itself. Where the
+ * system gives no more threads, the caller that made a task ready runs it before it leaves.
  */
 #include "softcuda/driver/driver.h"
 
@@ -13,7 +14,11 @@ pthread_mutex_t sc_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t became_ready = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t became_done = PTHREAD_COND_INITIALIZER;
 static sc_task *first_ready, *last_ready;
-static unsigned n_ready, n_idle, n_waiters;
+static unsigned n_ready, n_waiters;
+static unsigned n_idle; /* threads that will look at the ready list */
+static _Thread_local bool executing;
+
+static void execute(sc_task *task);
 
 _Atomic CUresult sc_lost;
 _Thread_local bool sc_in_callback;
@@ -23,8 +28,16 @@ void sc_lock(void)
     pthread_mutex_lock(&sc_mutex);
 }
 
+/* A thread was asked for and not given. */
+static bool short_of_threads(void)
+{
+    return n_idle < n_ready;
+}
+
 void sc_unlock(void)
 {
+    while (short_of_threads() && !executing)
+        execute(first_ready);
     pthread_mutex_unlock(&sc_mutex);
 }
 
@@ -101,7 +114,6 @@ static void unlink_ready(sc_task *task)
 
 static void *worker(void *unused);
 
-/* Lets a thread have the task; without one, whoever waits for it runs it. */
 static void make_ready(sc_task *task)
 {
     task->state = SC_TASK_READY;
@@ -114,8 +126,10 @@ static void make_ready(sc_task *task)
         return;
     }
     pthread_t thread;
-    if (pthread_create(&thread, NULL, worker, NULL) == 0)
+    if (pthread_create(&thread, NULL, worker, NULL) == 0) {
         pthread_detach(thread);
+        n_idle++;
+    }
 }
 
 /* Runs a ready task. Called and left with the mutex held. */
@@ -123,7 +137,9 @@ static void execute(sc_task *task)
 {
     unlink_ready(task);
     task->state = SC_TASK_RUNNING;
-    sc_unlock();
+    pthread_mutex_unlock(&sc_mutex);
+    bool inside = executing;
+    executing = true;
     CUresult result = CUDA_SUCCESS;
     if (!atomic_load(&sc_lost) || task->work->always)
         result = task->work->run(task->work);
@@ -132,6 +148,7 @@ static void execute(sc_task *task)
         atomic_compare_exchange_strong(&sc_lost, &none, result);
     sc_work_release(task->work);
     task->work = NULL;
+    executing = inside;
     sc_lock();
     task->end_ns = now_ns();
     task->state = SC_TASK_DONE;
@@ -152,12 +169,11 @@ static void *worker(void *unused)
     (void)unused;
     sc_lock();
     for (;;) {
-        while (!first_ready) {
-            n_idle++;
+        while (!first_ready)
             pthread_cond_wait(&became_ready, &sc_mutex);
-            n_idle--;
-        }
+        n_idle--;
         execute(first_ready);
+        n_idle++;
     }
     return NULL;
 }
@@ -199,6 +215,10 @@ sc_task *sc_task_submit(sc_context *context, sc_work *work, sc_task *const *befo
 
 static void wait_for_change(void)
 {
+    if (short_of_threads()) {
+        execute(first_ready);
+        return;
+    }
     n_waiters++;
     pthread_cond_wait(&became_done, &sc_mutex);
     n_waiters--;

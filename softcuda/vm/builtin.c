@@ -259,11 +259,12 @@ static const sc_code *run_assertfail(sc_warp *warp, const sc_code *in)
 static const sc_code *run_malloc(sc_warp *warp, const sc_code *in)
 {
     const sc_call *call = in->more;
+    const sc_program *program = warp->block->job->program;
     EACH_LANE(lane, warp->mask)
     {
         uint64_t bytes = argument(warp, call, lane, 0);
         set_result(warp, call, lane,
-                   bytes ? sc_memory_alloc(warp->block->job->program->memory, bytes, 16) : 0);
+                   sc__heap_alloc(program->memory, bytes, program->limits.malloc_heap_bytes));
     }
     return in + 1;
 }
@@ -273,7 +274,7 @@ static const sc_code *run_free(sc_warp *warp, const sc_code *in)
     EACH_LANE(lane, warp->mask)
     {
         uint64_t address = argument(warp, in->more, lane, 0);
-        if (address && !sc_memory_free(warp->block->job->program->memory, address))
+        if (address && !sc__heap_free(warp->block->job->program->memory, address))
             return sc__fault(warp, in, SC_FAULT_TRAP, lane, address,
                              "free of 0x%llx, which malloc did not give", (unsigned long long)address);
     }

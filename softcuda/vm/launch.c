@@ -2,6 +2,7 @@
 #include "softcuda/vm/fp.h"
 #include "softcuda/vm/machine.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -344,12 +345,40 @@ static pthread_cond_t pool_work = PTHREAD_COND_INITIALIZER, pool_left = PTHREAD_
 static sc_job *pool_jobs;
 static unsigned pool_threads;
 
+const sc_setting sc_settings[] = {
+    [SC_SETTING_THREADS] = {"KREGISTRY_SOFTCUDA_THREADS", 1, 1024},
+    [SC_SETTING_BUDGET] = {"KREGISTRY_SOFTCUDA_BUDGET", 0, UINT64_MAX},
+    [SC_SETTING_SHUFFLE] = {"KREGISTRY_SOFTCUDA_SHUFFLE", 0, UINT64_MAX},
+    {NULL, 0, 0},
+};
+
+bool sc_setting_read(const sc_setting *setting, uint64_t *ret_value)
+{
+    const char *text = getenv(setting->name);
+    *ret_value = 0;
+    if (!text || !*text)
+        return true;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end || errno || value < setting->least || value > setting->most)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+uint64_t sc_setting_value(sc_setting_id id)
+{
+    uint64_t value;
+    sc_setting_read(&sc_settings[id], &value);
+    return value;
+}
+
 unsigned sc_workers(void)
 {
-    const char *wanted = getenv("KREGISTRY_SOFTCUDA_THREADS");
-    long n = wanted ? strtol(wanted, NULL, 10) : 0;
-    if (n >= 1 && n <= 1024)
-        return (unsigned)n;
+    uint64_t wanted = sc_setting_value(SC_SETTING_THREADS);
+    if (wanted)
+        return (unsigned)wanted;
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);

@@ -279,6 +279,9 @@ struct sc_job {
 
 /* memory.c */
 bool sc__memory_span(unsigned device, uint64_t address, sc_span *ret_span);
+/* The kernels' malloc, as long as all that is in use stays within `limit`; 0: it does not. */
+uint64_t sc__heap_alloc(sc_memory *memory, size_t bytes, size_t limit);
+bool sc__heap_free(sc_memory *memory, uint64_t address); /* false: not from there */
 /* Says where an address is, for a fault's text. */
 void sc__memory_describe(unsigned device, uint64_t address, size_t bytes, char *to, size_t to_bytes);
 

@@ -21,6 +21,7 @@ struct sc_memory {
     unsigned ordinal;
     size_t bytes; /* of the device */
     size_t used;
+    size_t heap_used; /* by the kernels' own malloc */
     uint64_t base;
     size_t range_bytes;
     uint64_t top; /* where the next allocation is tried */
@@ -93,8 +94,7 @@ sc_memory *sc_memory_create(unsigned ordinal, size_t bytes)
         free(memory);
         return NULL;
     }
-    /* Twice the device's bytes: gaps and fragments must not make an allocation fail that fits by its size. */
-    memory->range_bytes = 2 * round_up(bytes, SC_PAGE_BYTES) + (16u << 20);
+    memory->range_bytes = SC_RESERVED_FOR_A_BYTE * round_up(bytes, SC_PAGE_BYTES) + (16u << 20);
     void *range =
         mmap(NULL, memory->range_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) {
@@ -150,25 +150,32 @@ static bool commit(uint64_t start, size_t bytes)
                     PROT_READ | PROT_WRITE) == 0;
 }
 
-uint64_t sc_memory_alloc(sc_memory *memory, size_t bytes, size_t alignment)
+static uint64_t alloc_locked(sc_memory *memory, size_t bytes, size_t alignment)
 {
     size_t rounded = round_up(bytes, SC_ROUND_BYTES);
     if (bytes == 0 || rounded < bytes)
         return 0;
     if (alignment < 256)
         alignment = 256;
-    pthread_rwlock_wrlock(&memory_lock);
     uint64_t start = 0;
     if (rounded <= memory->bytes - memory->used)
         start = find_place(memory, bytes, alignment);
-    if (start && (!commit(start, bytes) ||
-                  !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id})))
+    if (start &&
+        (!commit(start, bytes) ||
+         !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id, false})))
         start = 0;
     if (start) {
         memory->used += rounded;
         if (start >= memory->top)
             memory->top = start + bytes + SC_GAP_BYTES;
     }
+    return start;
+}
+
+uint64_t sc_memory_alloc(sc_memory *memory, size_t bytes, size_t alignment)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    uint64_t start = alloc_locked(memory, bytes, alignment);
     pthread_rwlock_unlock(&memory_lock);
     return start;
 }
@@ -181,18 +188,43 @@ static void decommit(uint64_t start, size_t bytes)
         madvise((void *)(uintptr_t)first, end - first, MADV_DONTNEED);
 }
 
-bool sc_memory_free(sc_memory *memory, uint64_t address)
+static bool free_allocation(sc_memory *memory, uint64_t address, bool from_heap)
 {
     pthread_rwlock_wrlock(&memory_lock);
     sc_allocation *item = list_find(&memory->list, address);
-    bool found = item && item->start == address;
+    bool found = item && item->start == address && item->in_heap == from_heap;
     if (found) {
+        memory->heap_used -= from_heap ? item->bytes : 0;
         decommit(item->start, item->bytes);
         memory->used -= round_up(item->bytes, SC_ROUND_BYTES);
         list_remove(&memory->list, item);
     }
     pthread_rwlock_unlock(&memory_lock);
     return found;
+}
+
+bool sc_memory_free(sc_memory *memory, uint64_t address)
+{
+    return free_allocation(memory, address, false);
+}
+
+uint64_t sc__heap_alloc(sc_memory *memory, size_t bytes, size_t limit)
+{
+    enum { ALIGNMENT = 16 };
+    pthread_rwlock_wrlock(&memory_lock);
+    bool fits = memory->heap_used <= limit && bytes <= limit - memory->heap_used;
+    uint64_t start = fits ? alloc_locked(memory, bytes, ALIGNMENT) : 0;
+    if (start) {
+        memory->heap_used += bytes;
+        list_find(&memory->list, start)->in_heap = true;
+    }
+    pthread_rwlock_unlock(&memory_lock);
+    return start;
+}
+
+bool sc__heap_free(sc_memory *memory, uint64_t address)
+{
+    return free_allocation(memory, address, true);
 }
 
 static sc_allocation *find_locked(uint64_t address)
@@ -213,15 +245,6 @@ bool sc_memory_find(uint64_t address, sc_allocation *ret_allocation)
     return item != NULL;
 }
 
-void sc_memory_set_flags(uint64_t start, unsigned flags)
-{
-    pthread_rwlock_wrlock(&memory_lock);
-    sc_allocation *item = find_locked(start);
-    if (item)
-        item->flags = flags;
-    pthread_rwlock_unlock(&memory_lock);
-}
-
 size_t sc_memory_used(const sc_memory *memory)
 {
     pthread_rwlock_rdlock(&memory_lock);
@@ -238,8 +261,8 @@ bool sc_memory_register_host(void *start, size_t bytes, unsigned flags)
     pthread_rwlock_wrlock(&memory_lock);
     size_t above = list_above(&host_list, address + bytes - 1);
     bool fits = above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= address;
-    fits =
-        fits && list_insert(&host_list, (sc_allocation){address, bytes, SC_HOST_ORDINAL, flags, ++last_id});
+    fits = fits &&
+           list_insert(&host_list, (sc_allocation){address, bytes, SC_HOST_ORDINAL, flags, ++last_id, false});
     pthread_rwlock_unlock(&memory_lock);
     return fits;
 }

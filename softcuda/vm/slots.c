@@ -235,11 +235,45 @@ typedef struct sc_lives {
     bool writes; /* which half of visit is wanted */
     uint32_t live_weight, most_weight;
     bool guarded;
+    uint8_t *weight; /* of a register, in 32-bit ones of the hardware */
 } sc_lives;
 
-static unsigned weight(ptx_type type)
+static uint8_t weight_of(ptx_type type)
 {
     return type == PTX_PRED ? 0 : kr__ptx_type_bytes(type) == 8 ? 2 : kr__ptx_type_bytes(type) == 16 ? 4 : 1;
+}
+
+/* Will the instruction's result be had without a register? Kernel parameters stay where they are, in constant
+ * memory, and numbers in the instruction that uses them. */
+static bool is_constant(const sc_lives *lives, const ptx_instr *instr)
+{
+    const ptx_operand *from = &instr->operands[1];
+    if (instr->guard)
+        return false;
+    if (instr->op == PTX_OP_LD)
+        return instr->space == PTX_SPACE_PARAM && from->variable && from->variable->is_parameter;
+    if (instr->op != PTX_OP_MOV && instr->op != PTX_OP_CVTA)
+        return false;
+    return from->kind == PTX_OPERAND_REGISTER
+               ? lives->weight[from->reg->index] == 0 && from->reg->type != PTX_PRED
+               : from->kind == PTX_OPERAND_IMMEDIATE || from->kind == PTX_OPERAND_SYMBOL;
+}
+
+static void weigh_registers(const ptx_function *function, sc_lives *lives)
+{
+    enum { UNWRITTEN = 0xff };
+    memset(lives->weight, UNWRITTEN, function->n_registers);
+    for (size_t i = 0; i < function->n_instrs && function->is_entry; i++) {
+        const ptx_instr *instr = &function->instrs[i];
+        const ptx_operand *to = &instr->operands[0];
+        if (!instr->n_operands || !has_destination(instr) || to->kind != PTX_OPERAND_REGISTER)
+            continue;
+        uint8_t *weight = &lives->weight[to->reg->index];
+        *weight = *weight == UNWRITTEN && is_constant(lives, instr) ? 0 : weight_of(to->reg->type);
+    }
+    for (size_t i = 0; i < function->n_registers; i++)
+        if (lives->weight[i] == UNWRITTEN)
+            lives->weight[i] = weight_of(function->registers[i]->type);
 }
 
 static void step_back(void *data, const ptx_register *reg, bool written)
@@ -250,10 +284,10 @@ static void step_back(void *data, const ptx_register *reg, bool written)
         return;
     if (written && !lives->guarded && (*word & bit)) {
         *word &= ~bit;
-        lives->live_weight -= weight(reg->type);
+        lives->live_weight -= lives->weight[reg->index];
     } else if (!written && !(*word & bit)) {
         *word |= bit;
-        lives->live_weight += weight(reg->type);
+        lives->live_weight += lives->weight[reg->index];
     }
 }
 
@@ -272,12 +306,12 @@ static void walk_block(const ptx_function *function, const sc_block_info *block,
     }
 }
 
-static uint32_t set_weight(const ptx_function *function, const uint64_t *set)
+static uint32_t set_weight(const sc_lives *lives, const uint64_t *set)
 {
     uint32_t sum = 0;
-    for (size_t w = 0; w < (function->n_registers + 63) / 64; w++)
+    for (size_t w = 0; w < lives->n_words; w++)
         for (uint64_t bits = set[w]; bits; bits &= bits - 1)
-            sum += weight(function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)]->type);
+            sum += lives->weight[w * 64 + (unsigned)__builtin_ctzll(bits)];
     return sum;
 }
 
@@ -304,7 +338,7 @@ static void find_live(const ptx_function *function, sc_layout *layout, sc_lives 
     for (uint32_t i = 0; i < layout->n_order; i++) {
         uint32_t block = layout->order[i];
         memcpy(lives->now, lives->out + block * n, n * sizeof *lives->now);
-        lives->live_weight = set_weight(function, lives->now);
+        lives->live_weight = set_weight(lives, lives->now);
         if (lives->live_weight > lives->most_weight)
             lives->most_weight = lives->live_weight;
         walk_block(function, &layout->blocks[block], lives);
@@ -428,8 +462,10 @@ static bool assign_slots(const ptx_function *function, sc_layout *layout)
     lives.now = calloc(lives.n_words + 1, sizeof *lives.now);
     lives.first = calloc(n + 1, sizeof *lives.first);
     lives.last = calloc(n + 1, sizeof *lives.last);
-    bool ok = layout->slot && lives.in && lives.out && lives.now && lives.first && lives.last;
+    lives.weight = malloc(n + 1);
+    bool ok = layout->slot && lives.in && lives.out && lives.now && lives.first && lives.last && lives.weight;
     if (ok) {
+        weigh_registers(function, &lives);
         find_live(function, layout, &lives);
         find_intervals(function, layout, &lives);
         ok = colour(function, layout, &lives);
@@ -439,6 +475,7 @@ static bool assign_slots(const ptx_function *function, sc_layout *layout)
     free(lives.now);
     free(lives.first);
     free(lives.last);
+    free(lives.weight);
     return ok;
 }
 

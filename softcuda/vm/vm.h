@@ -21,11 +21,15 @@
 
 typedef struct sc_memory sc_memory;
 
+/* Twice the device's bytes are reserved: gaps and fragments must not make an allocation fail that fits by its
+ * size. */
+enum { SC_RESERVED_FOR_A_BYTE = 2 };
 /* Reserves address space for a device of `bytes` (mapped lazily; nothing is committed). NULL: no memory. */
 sc_memory *sc_memory_create(unsigned ordinal, size_t bytes);
 void sc_memory_destroy(sc_memory *memory);
 
-/* Addresses are host addresses: *(int *)(uintptr_t)address works on the host side of the driver. 256-aligned. 0: does not fit.
+/* Addresses are host addresses: *(int *)(uintptr_t)address works on the host side of the driver. 256-aligned.
+ * 0: does not fit.
  * `zero`: contents are zeros; otherwise undefined. Thread-safe. */
 uint64_t sc_memory_alloc(sc_memory *memory, size_t bytes, size_t alignment);
 bool sc_memory_free(sc_memory *memory, uint64_t address); /* false: not the start of an allocation */
@@ -35,12 +39,12 @@ typedef struct sc_allocation {
     uint64_t start;
     size_t bytes;
     unsigned ordinal; /* of the device; SC_HOST_ORDINAL for registered host memory */
-    unsigned flags;   /* the driver's own (managed, pool, ...) */
+    unsigned flags;   /* of registered host memory: the driver's own */
     uint64_t id;      /* unique in the process */
+    bool in_heap;     /* by a kernel's malloc */
 } sc_allocation;
 enum { SC_HOST_ORDINAL = 0xffff };
 bool sc_memory_find(uint64_t address, sc_allocation *ret_allocation);
-void sc_memory_set_flags(uint64_t start, unsigned flags);
 size_t sc_memory_used(const sc_memory *memory); /* bytes allocated, rounded as the device rounds */
 
 /* Host memory that kernels of every device may touch (pinned, registered, managed). */
@@ -54,7 +58,7 @@ void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow);
 
 typedef struct sc_device_limits {
     unsigned ordinal;
-    int cc;                  /* 90 */
+    int cc; /* 90 */
     int multiprocessors;
     int max_threads_per_multiprocessor;
     int max_blocks_per_multiprocessor;
@@ -70,12 +74,12 @@ typedef struct sc_program sc_program;
 
 typedef struct sc_kernel_facts {
     const char *name;
-    int registers;          /* estimated from liveness, at least 16 as ptxas would (even number) */
+    int registers; /* estimated from liveness, at least 16 as ptxas would (even number) */
     size_t static_shared_bytes;
     size_t const_bytes;
     size_t local_bytes;
-    int max_threads;        /* .maxntid/.reqntid product, or 1024, lowered by registers */
-    unsigned reqntid[3];    /* 0: not given */
+    int max_threads;     /* .maxntid/.reqntid product, or 1024, lowered by registers */
+    unsigned reqntid[3]; /* 0: not given */
     size_t n_params;
     const ptx_function *function; /* parameters: function->params[i]->offset, ->bytes */
     size_t param_bytes;
@@ -97,15 +101,15 @@ bool sc_program_global(const sc_program *program, const char *name, uint64_t *re
 
 typedef enum sc_fault_kind {
     SC_FAULT_NONE,
-    SC_FAULT_OUT_OF_BOUNDS,     /* 700 */
-    SC_FAULT_MISALIGNED,        /* 716 */
-    SC_FAULT_ASSERT,            /* 710 */
-    SC_FAULT_TRAP,              /* 719 (the driver's answer to trap) */
+    SC_FAULT_OUT_OF_BOUNDS,       /* 700 */
+    SC_FAULT_MISALIGNED,          /* 716 */
+    SC_FAULT_ASSERT,              /* 710 */
+    SC_FAULT_TRAP,                /* 719 (the driver's answer to trap) */
     SC_FAULT_ILLEGAL_INSTRUCTION, /* 715 */
-    SC_FAULT_ADDRESS_SPACE,     /* 717 */
-    SC_FAULT_STACK,             /* 719 */
-    SC_FAULT_TIMEOUT,           /* 702: instruction budget spent */
-    SC_FAULT_DEADLOCK,          /* nobody can run: 702 with the waiters in text */
+    SC_FAULT_ADDRESS_SPACE,       /* 717 */
+    SC_FAULT_STACK,               /* 719 */
+    SC_FAULT_TIMEOUT,             /* 702: instruction budget spent */
+    SC_FAULT_DEADLOCK,            /* nobody can run: 702 with the waiters in text */
     SC_FAULT_NO_MEMORY
 } sc_fault_kind;
 
@@ -113,9 +117,9 @@ typedef struct sc_fault {
     sc_fault_kind kind;
     uint64_t address;
     unsigned block[3], thread[3];
-    unsigned line;      /* in the PTX */
+    unsigned line; /* in the PTX */
     char kernel[128];
-    char text[512];     /* "store of 4 bytes at 0x... , 12 bytes past the end of the allocation ..." */
+    char text[512]; /* "store of 4 bytes at 0x... , 12 bytes past the end of the allocation ..." */
 } sc_fault;
 
 typedef struct sc_launch {
@@ -123,12 +127,12 @@ typedef struct sc_launch {
     int kernel;
     unsigned grid[3], block[3];
     size_t dynamic_shared_bytes;
-    const void *params;     /* the parameter block, facts->param_bytes of it */
+    const void *params; /* the parameter block, facts->param_bytes of it */
     bool cooperative;
     unsigned resident_blocks; /* at most this many at once: occupancy x multiprocessors */
     uint64_t grid_id;
-    uint64_t budget;        /* thread-instructions; 0: no limit */
-    uint64_t shuffle_seed;  /* 0: natural order; else blocks and warps run in a shuffled order */
+    uint64_t budget;       /* thread-instructions; 0: no limit */
+    uint64_t shuffle_seed; /* 0: natural order; else blocks and warps run in a shuffled order */
 } sc_launch;
 
 typedef struct sc_run_stats {
@@ -140,6 +144,19 @@ typedef struct sc_run_stats {
  * ended. false: it faulted; memory may be half written, as on hardware. Thread-safe: several launches
  * run at once. printf output is written to stdout at the end of the launch. */
 bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stats /* or NULL */);
+
+/* ---- numbers from the environment ---- */
+
+typedef enum sc_setting_id { SC_SETTING_THREADS, SC_SETTING_BUDGET, SC_SETTING_SHUFFLE } sc_setting_id;
+typedef struct sc_setting {
+    const char *name;
+    uint64_t least, most;
+} sc_setting;
+extern const sc_setting sc_settings[]; /* by id; a NULL name ends them */
+
+/* *ret_value: 0 where it is not set. false: no number from least to most. */
+bool sc_setting_read(const sc_setting *setting, uint64_t *ret_value);
+uint64_t sc_setting_value(sc_setting_id id); /* 0: not set, or no such number */
 
 /* Host threads used a launch: KREGISTRY_SOFTCUDA_THREADS, else the cores this process may use. */
 unsigned sc_workers(void);

@@ -503,6 +503,22 @@ static void survives(const char *text, size_t bytes)
     free(copy);
 }
 
+/* The exponent counts, however far behind it stands. */
+START_TEST(a_million_digits)
+{
+    kr__text text = {0};
+    kr__text_add(&text, "mov.f64 %%fd1, 1.");
+    for (int i = 0; i < 1000000; i++)
+        kr__text_add_bytes(&text, "3", 1);
+    kr__text_add(&text, "e10;");
+    const ptx_instr *instr = only(text.data);
+    const double expected = 4e10 / 3;
+    ck_assert(!memcmp(&instr[0].operands[1].bits, &expected, sizeof expected));
+    kr__text_free(&text);
+    done();
+}
+END_TEST
+
 START_TEST(truncated_anywhere)
 {
     size_t bytes;
@@ -594,6 +610,7 @@ int main(void)
     tcase_add_test(tests, labels_and_blocks);
     tcase_add_test(tests, initial_values);
     tcase_add_test(tests, numbers_do_not_ask_the_locale);
+    tcase_add_test(tests, a_million_digits);
     tcase_add_test(tests, truncated_anywhere);
     tcase_add_test(tests, bytes_changed);
     tcase_add_test(tests, too_much_of_one_thing);

@@ -234,6 +234,34 @@ START_TEST(damaged_cubins_are_refused)
 }
 END_TEST
 
+/* A pointer alone says how long a cubin is by its header tables. A section that lies past them would be read
+ * from what is not the image. */
+START_TEST(no_section_lies_past_the_image)
+{
+    enum { SECTION_BYTES = 64, AT_TYPE = 4, AT_OFFSET = 0x18 };
+    part image = {0};
+    size_t n = make_cubin(&image, 8, 90, false);
+    uint64_t headers;
+    memcpy(&headers, image.data + 0x28, sizeof headers);
+    for (size_t at = headers; at < n; at += SECTION_BYTES) {
+        part bad = image;
+        memcpy(bad.data + at + AT_TYPE, &(uint32_t){0}, 4);
+        memcpy(bad.data + at + AT_OFFSET, &(uint64_t){n + 100}, 8);
+        ck_assert_uint_eq(kr__image_bytes(bad.data, sizeof bad.data), 0);
+        kr__cubin *cubin;
+        ck_assert_int_eq(kr__cubin_read(bad.data, n, &cubin, NULL), KR_CORRUPT);
+    }
+    for (size_t at = headers; at < n; at++)
+        for (unsigned bit = 1; bit < 0x100; bit <<= 1) {
+            part flipped = image;
+            flipped.data[at] ^= (uint8_t)bit;
+            size_t bytes = kr__image_bytes(flipped.data, sizeof flipped.data);
+            ck_assert(bytes == 0 || bytes == n);
+            read_copy(flipped.data, n, NULL);
+        }
+}
+END_TEST
+
 START_TEST(messages_name_the_offset)
 {
     part image = {0};
@@ -527,6 +555,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, cubins_of_both_abis);
     tcase_add_test(cases, damaged_cubins_are_refused);
+    tcase_add_test(cases, no_section_lies_past_the_image);
     tcase_add_test(cases, messages_name_the_offset);
     tcase_add_test(cases, kinds);
     tcase_add_test(cases, what_is_written_is_read);

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +226,155 @@ START_TEST(no_such_chip)
 }
 END_TEST
 
+/* ---- what the environment asks for ---- */
+
+static void list_devices(void)
+{
+    int n = 0;
+    cuDeviceGetCount(&n);
+    for (int i = 0; i < n; i++) {
+        CUuuid uuid;
+        cuDeviceGetUuid_v2(&uuid, i);
+        printf("%d GPU-", attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, i) - 1);
+        for (int k = 0; k < 16; k++)
+            printf("%s%02x", k == 4 || k == 6 || k == 8 || k == 10 ? "-" : "", (uint8_t)uuid.bytes[k]);
+        printf("\n");
+    }
+}
+
+/* What cuInit answers in a process of its own, and what was said and which devices are there then. */
+static int init_in_child(const char *name, const char *value, void (*prepare)(void), char said[1024])
+{
+    int pipes[2], status;
+    ck_assert_int_eq(pipe(pipes), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], 1);
+        dup2(pipes[1], 2);
+        setenv(name, value, 1);
+        if (prepare)
+            prepare();
+        CUresult result = cuInit(0);
+        if (!result)
+            list_devices();
+        fflush(NULL);
+        _exit((int)result);
+    }
+    close(pipes[1]);
+    size_t n = 0;
+    for (ssize_t got; n < 1023 && (got = read(pipes[0], said + n, 1023 - n)) > 0;)
+        n += (size_t)got;
+    said[n] = '\0';
+    close(pipes[0]);
+    waitpid(child, &status, 0);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+START_TEST(bad_settings_are_named)
+{
+    static const char *const bad[][2] = {
+        {"KREGISTRY_SOFTCUDA_DRIVER", "abc"},   {"KREGISTRY_SOFTCUDA_DRIVER", "-1"},
+        {"KREGISTRY_SOFTCUDA_DRIVER", "12"},    {"KREGISTRY_SOFTCUDA_DRIVER", "12.4.5"},
+        {"KREGISTRY_SOFTCUDA_DRIVER", "1e5"},   {"KREGISTRY_SOFTCUDA_DRIVER", "12.10"},
+        {"KREGISTRY_SOFTCUDA_DRIVER", "13.1"},  {"KREGISTRY_SOFTCUDA_DRIVER", " 12.4"},
+        {"KREGISTRY_SOFTCUDA_THREADS", "many"}, {"KREGISTRY_SOFTCUDA_THREADS", "0"},
+        {"KREGISTRY_SOFTCUDA_THREADS", "-2"},   {"KREGISTRY_SOFTCUDA_THREADS", "2x"},
+        {"KREGISTRY_SOFTCUDA_THREADS", "1025"}, {"KREGISTRY_SOFTCUDA_BUDGET", "1e9"},
+        {"KREGISTRY_SOFTCUDA_SHUFFLE", "yes"},  {"KREGISTRY_SOFTCUDA_DEVICES", "sm_1"},
+    };
+    char said[1024];
+    for (size_t i = 0; i < KR_COUNT(bad); i++) {
+        int result = init_in_child(bad[i][0], bad[i][1], NULL, said);
+        ck_assert_msg(result == CUDA_ERROR_NO_DEVICE, "%s=%s: %d", bad[i][0], bad[i][1], result);
+        ck_assert_msg(strstr(said, bad[i][0]) && strstr(said, bad[i][1]) &&
+                          strchr(said, '\n') == said + strlen(said) - 1,
+                      "%s=%s: %s", bad[i][0], bad[i][1], said);
+    }
+    OK(init_in_child("KREGISTRY_SOFTCUDA_DRIVER", "12.4", NULL, said));
+    OK(init_in_child("KREGISTRY_SOFTCUDA_THREADS", "", NULL, said));
+    OK(init_in_child("KREGISTRY_SOFTCUDA_BUDGET", "0x100", NULL, said));
+}
+END_TEST
+
+/* As an H200's driver answers, so far as one device can tell. */
+START_TEST(visible_devices)
+{
+    static const struct {
+        const char *value, *numbers;
+        CUresult result;
+    } lists[] = {
+        {"", "", CUDA_ERROR_NO_DEVICE},      {"x", "", CUDA_ERROR_NO_DEVICE},
+        {"-1", "", CUDA_ERROR_NO_DEVICE},    {",1", "", CUDA_ERROR_NO_DEVICE},
+        {"7", "", CUDA_ERROR_NO_DEVICE},     {"GPU-", "", CUDA_ERROR_NO_DEVICE},
+        {"MIG-x", "", CUDA_ERROR_NO_DEVICE}, {"0", "0", CUDA_SUCCESS},
+        {"2,0", "20", CUDA_SUCCESS},         {"1,7,0", "1", CUDA_SUCCESS},
+        {"0,-1,1", "0", CUDA_SUCCESS},       {"0,x,1", "0", CUDA_SUCCESS},
+        {"0,,1", "0", CUDA_SUCCESS},         {" 1", "1", CUDA_SUCCESS},
+        {"0x1", "0", CUDA_SUCCESS},          {"0,0", "", CUDA_ERROR_INVALID_DEVICE},
+    };
+    char said[1024], all[1024], list[128];
+    setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_75,sm_80,h200", 1);
+    for (size_t i = 0; i < KR_COUNT(lists); i++) {
+        int result = init_in_child("CUDA_VISIBLE_DEVICES", lists[i].value, NULL, said);
+        ck_assert_msg(result == (int)lists[i].result, "%s: %d", lists[i].value, result);
+        const char *line = said;
+        for (const char *number = lists[i].numbers; *number; number++, line = strchr(line, '\n') + 1)
+            ck_assert_msg(*line == *number, "%s: %s", lists[i].value, said);
+        ck_assert_str_eq(line, "");
+    }
+
+    /* By UUID, which may be cut short, and not mixed with numbers. */
+    OK(init_in_child("CUDA_VISIBLE_DEVICES", "0,1,2", NULL, all));
+    const char *third = strstr(all, "\n2 GPU-") + 3;
+    snprintf(list, sizeof list, "%.12s", third);
+    OK(init_in_child("CUDA_VISIBLE_DEVICES", list, NULL, said));
+    ck_assert_str_eq(said, third - 2);
+    snprintf(list, sizeof list, "%.40s,1", third);
+    OK(init_in_child("CUDA_VISIBLE_DEVICES", list, NULL, said));
+    ck_assert_str_eq(said, third - 2);
+    snprintf(list, sizeof list, "1,%.40s", third);
+    OK(init_in_child("CUDA_VISIBLE_DEVICES", list, NULL, said));
+    ck_assert_int_eq(*said, '1');
+    snprintf(list, sizeof list, "%.40s,%.40s", third, third);
+    IS(INVALID_DEVICE, init_in_child("CUDA_VISIBLE_DEVICES", list, NULL, said));
+}
+END_TEST
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
+static void have_a_gibibyte(void)
+{
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 30, 1 << 30}), 0);
+}
+
+static void have_nothing_more(void)
+{
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, 1 << 20}), 0);
+}
+
+START_TEST(address_space_is_short)
+{
+    char said[1024];
+    OK(init_in_child("KREGISTRY_SOFTCUDA_DEVICES", "sm_90,sm_90", have_a_gibibyte, said));
+    ck_assert_msg(strstr(said, "device 1 has 0.12 GiB of memory, not 80"), "%s", said);
+    IS(OUT_OF_MEMORY, init_in_child("KREGISTRY_SOFTCUDA_DEVICES", "sm_90", have_nothing_more, said));
+    ck_assert_msg(strstr(said, "160 GiB of address space"), "%s", said);
+    have_a_gibibyte();
+    start("sm_90");
+    CUdeviceptr p = zeros(50 << 20), more;
+    OK(launch_add(load(add_ptx, "add"), p, 2, NULL));
+    ck_assert_uint_eq(word(p, 63), 2);
+    size_t free_bytes;
+    OK(cuMemGetInfo_v2(&free_bytes, NULL));
+    IS(OUT_OF_MEMORY, cuMemAlloc_v2(&more, free_bytes + 1));
+}
+END_TEST
+#endif
+
 /* ---- contexts ---- */
 
 static void *other_thread(void *arg)
@@ -418,6 +570,31 @@ START_TEST(host_memory)
     OK(cuMemFreeHost(pinned));
     IS(INVALID_VALUE, cuMemFreeHost(pinned));
     free(plain);
+}
+END_TEST
+
+/* What an H200's driver answers. */
+START_TEST(what_cannot_be_registered)
+{
+    start("sm_90");
+    enum { PAGE = 4096, READ_ONLY = 8 };
+    char *area = mmap(NULL, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(area, MAP_FAILED);
+    ck_assert_int_eq(mprotect(area + 2 * PAGE, PAGE, PROT_NONE), 0);
+    ck_assert_int_eq(mprotect(area + 4 * PAGE, PAGE, PROT_READ), 0);
+    IS(INVALID_VALUE, cuMemHostRegister_v2(area, SIZE_MAX, 0));
+    IS(INVALID_VALUE, cuMemHostRegister_v2(area, 0 - (uintptr_t)area + 10, 0));
+    IS(NOT_SUPPORTED, cuMemHostRegister_v2(area, (size_t)1 << 62, 0));
+    IS(INVALID_VALUE, cuMemHostRegister_v2((void *)PAGE, 16, 0));
+    IS(NOT_SUPPORTED, cuMemHostRegister_v2((void *)(0 - (uintptr_t)PAGE), PAGE, 0));
+    IS(INVALID_VALUE, cuMemHostRegister_v2(area + 2 * PAGE, PAGE, 0));
+    IS(INVALID_VALUE, cuMemHostRegister_v2(area, 4 * PAGE, 0)); /* what is in between is not there */
+    OK(cuMemHostRegister_v2(area, 2 * PAGE, 0));
+    IS(INVALID_VALUE, cuMemHostRegister_v2(area + 4 * PAGE, PAGE, 0));
+    OK(cuMemHostRegister_v2(area + 4 * PAGE, PAGE, READ_ONLY));
+    OK(cuMemHostUnregister(area + 4 * PAGE));
+    OK(cuMemHostUnregister(area));
+    munmap(area, 6 * PAGE);
 }
 END_TEST
 
@@ -731,6 +908,37 @@ START_TEST(fatbin_choice)
 }
 END_TEST
 
+/* No driver reads the PTX that stands for a cubin, so none is too old for it. */
+START_TEST(ptx_for_a_cubin_may_be_newer_than_the_driver)
+{
+    setenv("KREGISTRY_SOFTCUDA_DRIVER", "11.4", 1);
+    start("sm_80");
+    static const char old[] = HEADER ".visible .entry k(.param .u64 p) { ret; }\n";
+    static const char new[] = ".version 9.0\n.target sm_80\n.address_size 64\n"
+                              ".visible .entry k(.param .u64 p) { .reg .b64 %rd1; .reg .b32 %r1;\n"
+                              "ld.param.u64 %rd1, [p]; mov.u32 %r1, 42; st.global.u32 [%rd1], %r1; ret; }\n";
+    CUlinkState link;
+    void *cubin, *fatbin;
+    size_t bytes;
+    OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+    OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)old, sizeof old, "old", 0, NULL, NULL));
+    OK(cuLinkComplete(link, &cubin, &bytes));
+    char *own = memmem(cubin, bytes, ".softcuda.ptx", 13);
+    own[1] = 'S'; /* a cubin as ptxas makes one carries no PTX */
+    kr__fatbin_part parts[] = {{KR_IMAGE_CUBIN, {8, 0, 0}, 0, cubin, bytes},
+                               {KR_IMAGE_PTX, {8, 0, 0}, 90, new, sizeof new}};
+    ck_assert_int_eq(kr__fatbin_write(parts, 2, &fatbin, &bytes, NULL), KR_OK);
+    CUdeviceptr p = zeros(1);
+    void *params[] = {&p};
+    OK(cuLaunchKernel(load(fatbin, "k"), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ck_assert_uint_eq(word(p, 0), 42);
+    CUmodule module;
+    IS(UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&module, new)); /* by itself it is too new */
+    OK(cuLinkDestroy(link));
+    free(fatbin);
+}
+END_TEST
+
 START_TEST(damaged_images_do_no_harm)
 {
     start("sm_90");
@@ -881,6 +1089,60 @@ START_TEST(streams_do_not_wait_for_each_other)
     OK(cuStreamSynchronize(a));
     OK(cuStreamQuery(a));
     ck_assert_uint_eq(word(p, 0), 1);
+}
+END_TEST
+
+/* Does the system give this process further threads? */
+static void allow_threads(bool allow)
+{
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NPROC, &limit), 0);
+    limit.rlim_cur = allow ? limit.rlim_max : 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NPROC, &limit), 0);
+    if (getuid() == 0) /* whom the limit does not hold */
+        ck_assert_int_eq(setuid(65534), 0);
+    prctl(PR_SET_DUMPABLE, 1); /* which the search for leaks needs */
+}
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static void count_up(void *arg)
+{
+    ++*(int *)arg;
+}
+
+START_TEST(work_goes_on_without_threads)
+{
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "4", 1);
+    allow_threads(false);
+    pthread_t thread;
+    ck_assert_int_ne(pthread_create(&thread, NULL, nothing, NULL), 0);
+    start("sm_90");
+    CUfunction add = load(add_ptx, "add");
+    CUdeviceptr p = zeros(64);
+    CUstream a, b;
+    CUevent event;
+    int called = 0;
+    OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, 0));
+    for (int i = 0; i < 3; i++)
+        OK(launch_add(add, p, 2, a));
+    OK(cuLaunchHostFunc(a, count_up, &called));
+    OK(cuEventRecord(event, a));
+    OK(cuStreamWaitEvent(b, event, 0));
+    OK(launch_add(add, p, 4, b));
+    for (int i = 0; cuStreamQuery(b) == CUDA_ERROR_NOT_READY; i++) /* nobody waits */
+        ck_assert_int_lt(i, 1000);
+    ck_assert_int_eq(called, 1);
+    ck_assert_uint_eq(word(p, 63), 10);
+    OK(launch_add(add, p, 1, NULL));
+    OK(cuCtxSynchronize());
+    ck_assert_uint_eq(word(p, 0), 11);
+    allow_threads(true);
 }
 END_TEST
 
@@ -1228,6 +1490,11 @@ int main(void)
         errors_have_names,
         devices_as_asked_for,
         no_such_chip,
+        bad_settings_are_named,
+        visible_devices,
+#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
+        address_space_is_short,
+#endif
         each_thread_has_its_stack,
         primary_context_lives_while_retained,
         handles_work_without_a_current_context,
@@ -1235,6 +1502,7 @@ int main(void)
         copies_go_every_way,
         fills,
         host_memory,
+        what_cannot_be_registered,
         managed_memory_is_everywhere,
         memory_is_counted,
         pools,
@@ -1246,10 +1514,12 @@ int main(void)
         linked_code_runs,
         what_does_not_link,
         fatbin_choice,
+        ptx_for_a_cubin_may_be_newer_than_the_driver,
         damaged_images_do_no_harm,
         launches_are_checked,
         occupancy,
         streams_do_not_wait_for_each_other,
+        work_goes_on_without_threads,
         the_legacy_stream_orders_blocking_streams,
         events_order_streams,
         pageable_memory_is_staged,
@@ -1263,6 +1533,7 @@ int main(void)
         garbage_is_no_handle,
         a_forked_child_has_no_driver,
     };
+    unsetenv("CUDA_VISIBLE_DEVICES"); /* each test says what it wants to see */
     TCase *cases = tcase_create("driver");
     tcase_set_timeout(cases, 60);
     for (size_t i = 0; i < KR_COUNT(tests); i++)

@@ -10,6 +10,7 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 export LD_LIBRARY_PATH="$folder" KREGISTRY_SOFTCUDA_DEVICES=h200,h200
+unset CUDA_VISIBLE_DEVICES
 
 "$facts/record.sh" "$work/answers.tsv"
 "${PYTHON:-python3}" "$facts/compare.py" "$facts/h200-driver-580.tsv" "$work/answers.tsv" >"$work/judged" || true

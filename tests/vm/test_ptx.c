@@ -274,6 +274,52 @@ START_TEST(unresolved)
 }
 END_TEST
 
+/* 8 MiB of heap: a second 5 MiB are not there, and are again when the first are freed. */
+START_TEST(malloc_keeps_to_its_limit)
+{
+#define MALLOC(bytes, to)                                                                      \
+    "{ .param .b64 n; .param .b64 p; st.param.b64 [n], " bytes "; call.uni (p), malloc, (n); " \
+    "ld.param.b64 " to ", [p]; }\n"
+#define FREE(from) "{ .param .b64 p; st.param.b64 [p], " from "; call.uni free, (p); }\n"
+#define TELL(from, at) \
+    "setp.ne.s64 %p0, " from ", 0;\nselp.u32 %r1, 1, 0, %p0;\nst.global.u32 [%d0+" at "], %r1;\n"
+    load(HEAD
+         ".extern .func (.param .b64 p) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n" ENTRY
+             MALLOC("9437184", "%d2") TELL("%d2", "0") MALLOC("5242880", "%d3") TELL("%d3", "4")
+                 MALLOC("5242880", "%d4") TELL("%d4", "8") FREE("%d3") MALLOC("5242880", "%d5")
+                     TELL("%d5", "12") FREE("%d5") "ret;\n}\n");
+    RUN(1);
+    static const uint32_t expected[] = {0, 1, 0, 1};
+    ck_assert_mem_eq(words, expected, sizeof expected);
+
+    /* What malloc did not give is not free's to take. */
+    vm_unload(&module);
+    load(HEAD ".extern .func free(.param .b64 p);\n" ENTRY FREE("%d0") "ret;\n}\n");
+    ck_assert(!run(1));
+    ck_assert_int_eq(fault.kind, SC_FAULT_TRAP);
+}
+END_TEST
+
+/* A kernel's parameters stay in constant memory: ptxas 13.0 gives this one 10 registers for sm_75. */
+START_TEST(parameters_take_no_registers)
+{
+    load(HEAD
+         ".visible .entry k(.param .u64 n, .param .u64 a, .param .u64 b, .param .u64 c)\n{\n"
+         ".reg .pred %p<3>; .reg .f32 %f<4>; .reg .b32 %r<5>; .reg .b64 %d<21>;\n"
+         "ld.param.u64 %d9, [n];\nld.param.u64 %d10, [a];\nld.param.u64 %d11, [b];\n"
+         "ld.param.u64 %d12, [c];\nmov.u32 %r1, %ntid.x;\ncvt.u64.u32 %d1, %r1;\nmov.u32 %r2, %ctaid.x;\n"
+         "mul.wide.u32 %d13, %r2, %r1;\nmov.u32 %r3, %tid.x;\ncvt.u64.u32 %d14, %r3;\n"
+         "add.s64 %d20, %d13, %d14;\nsetp.ge.u64 %p1, %d20, %d9;\n@%p1 bra E;\nmov.u32 %r4, %nctaid.x;\n"
+         "cvt.u64.u32 %d15, %r4;\nmul.lo.s64 %d3, %d15, %d1;\ncvta.to.global.u64 %d4, %d10;\n"
+         "cvta.to.global.u64 %d5, %d11;\ncvta.to.global.u64 %d6, %d12;\n"
+         "L: shl.b64 %d16, %d20, 2;\nadd.s64 %d17, %d5, %d16;\nld.global.f32 %f1, [%d17];\n"
+         "add.s64 %d18, %d4, %d16;\nld.global.f32 %f2, [%d18];\nadd.f32 %f3, %f2, %f1;\n"
+         "add.s64 %d19, %d6, %d16;\nst.global.f32 [%d19], %f3;\nadd.s64 %d20, %d20, %d3;\n"
+         "setp.lt.u64 %p2, %d20, %d9;\n@%p2 bra L;\nE: ret;\n}\n");
+    ck_assert_int_le(abs(sc_program_kernel(module.program, 0)->registers - 10), 8);
+}
+END_TEST
+
 /* C = A B as kernels do it: cp.async to shared memory, ldmatrix, mma. */
 START_TEST(matrix_tile)
 {
@@ -396,6 +442,8 @@ int main(void)
     tcase_add_test(tests, integer_division);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, unresolved);
+    tcase_add_test(tests, parameters_take_no_registers);
+    tcase_add_test(tests, malloc_keeps_to_its_limit);
     tcase_add_loop_test(tests, approximation, 0, KR_COUNT(approximations));
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
