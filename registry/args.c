@@ -120,13 +120,14 @@ static kr_status bind_buffer(const kr__op_def *def, size_t type_index, size_t in
         status = check_buffer_place(said, index, device, arg, err);
     if (status)
         return status;
-    char sizes[128];
-    list_sizes(def, def->shapes[index], bound->sizes, sizes, sizeof sizes);
-    if (arg->kind == KR_ARG_BUFFER && arg->value.buffer->bytes - arg->offset_bytes < bytes)
+    if (arg->kind == KR_ARG_BUFFER && arg->value.buffer->bytes - arg->offset_bytes < bytes) {
+        char sizes[128];
+        list_sizes(def, def->shapes[index], bound->sizes, sizes, sizeof sizes);
         return KR_FAIL(err, KR_INVALID_ARGUMENT,
                        "argument %zu '%s' needs %" PRIu64 " bytes for %s[%s] with %s; the buffer has %zu",
                        index + 1, said->name, bytes, type, said->shape, sizes,
                        arg->value.buffer->bytes - arg->offset_bytes);
+    }
     const uint64_t address = kr__arg_address(arg);
     if (bytes && !address)
         return KR_FAIL(err, KR_INVALID_ARGUMENT,

@@ -54,7 +54,11 @@ kr_status kr_group_create(kr_runtime *runtime, const kr_group_options *options, 
     for (size_t i = 0; i < n && !status; i++) {
         member *m = &group->members[i];
         m->device = own.devices ? own.devices[i] : kr_runtime_device(runtime, i);
-        status = kr_stream_create(m->device, NULL, &m->stream, err);
+        if (m->device->runtime != runtime)
+            status =
+                KR_FAIL(err, KR_INVALID_ARGUMENT, "device %zu of the list is not one of the runtime's", i);
+        if (!status)
+            status = kr_stream_create(m->device, NULL, &m->stream, err);
         if (!status)
             status = kr_event_create(m->device, true, &m->start, err);
         if (!status)

@@ -195,20 +195,31 @@ static kr_status run_pooled(request *r, kr_stream *stream, kr_error *err)
     return status ? status : freed;
 }
 
+static bool has_work(const kr_op *op)
+{
+    return kr__n_caller_args(op) < op->n_args;
+}
+
+/* Scratch that is not the stream's own is zeroed and freed outside any graph: a capture would keep the one
+ * for later and know nothing of the other. */
+static kr_status check_scratch(const request *r, kr_stream *stream, kr_error *err)
+{
+    return has_work(&def_of(r)->op) ? kr__stream_not_capturing(stream, "giving a kernel work memory", err)
+                                    : KR_OK;
+}
+
 static kr_status run_with_scratch(request *r, kr_stream *stream, kr_error *err)
 {
     scratch s = {.stream = stream};
-    kr_status status = for_each_work(r, give_buffer, &s, err);
+    kr_status status = check_scratch(r, stream, err);
+    if (status)
+        return status;
+    status = for_each_work(r, give_buffer, &s, err);
     if (!status)
         status = run(&r->prepared, err);
     const kr_status waited = kr_stream_synchronize(stream, status ? NULL : err);
     free_scratch(&s);
     return status ? status : waited;
-}
-
-static bool has_work(const kr_op *op)
-{
-    return kr__n_caller_args(op) < op->n_args;
 }
 
 static kr_status in_op(const request *r, kr_status status, kr_error *err)
@@ -254,6 +265,8 @@ kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const cha
     request *r = &launcher->request;
     launcher->scratch.stream = stream;
     kr_status status = prepare(registry, stream, full_name, args, options, r, err);
+    if (!status)
+        status = in_op(r, check_scratch(r, stream, err), err);
     if (!status)
         status = in_op(r, for_each_work(r, give_buffer, &launcher->scratch, err), err);
     if (status) {
@@ -329,7 +342,7 @@ kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_
 kr_status kr_launcher_run(kr_launcher *launcher, kr_error *err)
 {
     KR_REQUIRE(err, launcher);
-    return run(&launcher->prepared, err);
+    return in_op(&launcher->request, run(&launcher->prepared, err), err);
 }
 
 /* ---- what would run ---- */

@@ -44,8 +44,11 @@ static bool another_may_do(const kr_error *err, kr_status status)
 /* Will asking again give the same answer? Then it is kept. */
 static bool is_lasting(const kr_error *err, kr_status status)
 {
+    if (err->api ==
+        KR_API_CUDA) /* the driver's other answers are of the moment: a capture, a context, memory */
+        return err->code == CUDA_ERROR_NOT_FOUND || another_may_do(err, status);
     return status == KR_COMPILE_FAILED || status == KR_INVALID_ARGUMENT || status == KR_NOT_FOUND ||
-           (status == KR_NOT_ON_THIS_DEVICE && another_may_do(err, status));
+           status == KR_NOT_ON_THIS_DEVICE;
 }
 
 static kr_error *keep(const kr_error *err, kr_status status)

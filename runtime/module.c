@@ -255,6 +255,7 @@ kr_status kr_module_kernel(kr_module *module, const char *name, kr_kernel **ret_
         kr__scope scope;
         status = kr__scope_begin(&scope, module->device, err);
         if (status == KR_OK) {
+            kr__scope_relax(&scope); /* a lazy driver loads the kernel now */
             status = kr__kernel_create(module, name, &kernel, err);
             kr__scope_end(&scope);
         }

@@ -119,7 +119,7 @@ configure() {
   told=$folder/nvrtc.told
   shift
   if [ ! -f "$folder/build.ninja" ]; then
-    meson setup "$folder" "$top" -Dnvrtc="$nvrtc" "$@" </dev/null
+    meson setup "$folder" "$top" --libdir=lib -Dnvrtc="$nvrtc" "$@" </dev/null
   elif [ "$(cat "$told" 2>/dev/null)" != "$nvrtc" ]; then
     meson setup --reconfigure "$folder" "$top" -Dnvrtc="$nvrtc" "$@" </dev/null
   fi

@@ -223,8 +223,11 @@ static void print_run(const request *r, const kr_device *device, const outcome *
            arch_text(c->image_kind, c->image_arch, arch), c->image_origin, c->config.block[0],
            c->config.block[1], c->config.block[2], c->config.grid[0], c->config.grid[1], c->config.grid[2]);
     if (o->result.ok)
-        printf("  median %.4g ms, P90 %.4g, P99 %.4g; %.4g GB/s\n", o->ms.median, o->ms.p90, o->ms.p99,
-               o->gbps);
+        printf("  median %.4g ms, P90 %.4g, P99 %.4g", o->ms.median, o->ms.p90, o->ms.p99);
+    if (o->result.ok && o->gbps > 0) /* an op need not say what it costs */
+        printf("; %.4g GB/s", o->gbps);
+    if (o->result.ok)
+        printf("\n");
     print_verified(r, &o->result);
 }
 

@@ -29,29 +29,35 @@ static kr_status open_runtime(session *s, const invocation *cli, const char *dri
     return kr_runtime_create(&options, &s->runtime, err);
 }
 
-/* softcuda's place beside this program: installed, or in the build tree. */
-static bool find_softcuda(char *path, size_t bytes)
+/* The first of the places, told from this program's folder, that is there. */
+static bool find_beside(const char *const *places, size_t n_places, char *path, size_t bytes)
 {
-    static const char *const places[] = {"../lib/kregistry/softcuda", "../lib64/kregistry/softcuda",
-                                         "../lib/x86_64-linux-gnu/kregistry/softcuda",
-                                         "../lib/aarch64-linux-gnu/kregistry/softcuda", "../softcuda/driver"};
     char program[2048];
-    const char *told = getenv("KREGISTRY_SOFTCUDA");
-    if (told && *told) {
-        snprintf(path, bytes, "%s", told);
-        return true;
-    }
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0)
         return false;
     program[n] = '\0';
     *strrchr(program, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, bytes, "%s/%s/libcuda.so.1", program, places[i]);
+    for (size_t i = 0; i < n_places; i++) {
+        snprintf(path, bytes, "%s/%s", program, places[i]);
         if (access(path, R_OK) == 0)
             return true;
     }
     return false;
+}
+
+/* softcuda's place: told, installed, or in the build tree. */
+static bool find_softcuda(char *path, size_t bytes)
+{
+    static const char *const places[] = {
+        "../lib/kregistry/softcuda/libcuda.so.1", "../lib64/kregistry/softcuda/libcuda.so.1",
+        "../lib/x86_64-linux-gnu/kregistry/softcuda/libcuda.so.1",
+        "../lib/aarch64-linux-gnu/kregistry/softcuda/libcuda.so.1", "../softcuda/driver/libcuda.so.1"};
+    const char *told = getenv("KREGISTRY_SOFTCUDA");
+    if (!told || !*told)
+        return find_beside(places, sizeof places / sizeof *places, path, bytes);
+    snprintf(path, bytes, "%s", told);
+    return true;
 }
 
 static kr_status open_softcuda(session *s, const invocation *cli, kr_error *err)
@@ -72,7 +78,8 @@ static kr_status open_any(session *s, const invocation *cli, kr_error *err)
     if (status != KR_NOT_ON_THIS_MACHINE)
         return status;
     if (open_softcuda(s, cli, &second)) {
-        if (getenv("KREGISTRY_SOFTCUDA")) /* else the first reason is the one to act on */
+        /* What softcuda itself answered is the one to act on; that it is not there is not. */
+        if (getenv("KREGISTRY_SOFTCUDA") || second.api == KR_API_CUDA)
             *err = second;
         return err->status;
     }
@@ -103,8 +110,12 @@ static kr_status open_driver(session *s, const invocation *cli, kr_error *err)
 
 static const char *told_nvrtc(const invocation *cli)
 {
+    static const char *const fetched = "../../.deps/nvrtc"; /* by scripts/quickstart, into the checkout */
+    static char beside[2100];
     const char *where = cli_value(cli, OPT_NVRTC), *told = getenv("KREGISTRY_NVRTC");
-    return where ? where : told && *told ? told : NULL;
+    if (where || (told && *told))
+        return where ? where : told;
+    return find_beside(&fetched, 1, beside, sizeof beside) ? beside : NULL;
 }
 
 bool wants_no_nvrtc(const invocation *cli)

@@ -30,7 +30,8 @@ KR_API kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc);
 
 typedef struct kr_compile_options {
     size_t struct_size;
-    kr_image_kind kind;         /* KR_IMAGE_PTX, _CUBIN, _LTOIR, or _FATBIN: cubin and PTX of one compile */
+    kr_image_kind kind; /* KR_IMAGE_PTX, _CUBIN, _LTOIR (for a linker; nothing here loads it yet), or _FATBIN:
+                           cubin and PTX of one compile */
     const char *const *options; /* further NVRTC options, one element each; --std=c++17 unless given here */
     size_t n_options;
     const char *const *name_expressions; /* C++ names to be given their lowered names */

@@ -22,6 +22,7 @@ typedef struct kr_group_options {
     size_t n_devices;
 } kr_group_options;
 
+/* KR_INVALID_ARGUMENT: no devices, or one of another runtime. The group's streams are its own. */
 KR_API kr_status kr_group_create(kr_runtime *runtime, const kr_group_options *options, kr_group **ret_group,
                                  kr_error *err);
 KR_API void kr_group_destroy(kr_group **group);
@@ -38,7 +39,9 @@ typedef struct kr_group_part {
 
 /* Runs one op over all devices on host data: args[i] points at the scalar, or at the whole host buffer, of
  * argument i (work arguments excluded; the caller's numbering). Copies in, launches on every device at
- * once, copies out, returns when all is done. ret_parts: n_devices of them, or NULL. */
+ * once, copies out, returns when all is done. ret_parts: n_devices of them, or NULL. One run of a group at a
+ * time. KR_INVALID_ARGUMENT: the op has no split line, or an argument is wrong; otherwise as kr_launch.
+ * Outputs may be half written after an error; devices hold nothing of it. */
 KR_API kr_status kr_group_run(kr_group *group, kr_registry *registry, const char *full_name,
                               void *const args[], size_t n_args, kr_group_part *ret_parts, kr_error *err);
 

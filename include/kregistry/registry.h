@@ -25,6 +25,8 @@ typedef struct kr_registry_options {
 /* runtime NULL: a registry that lists, resolves for machines that are not here, and launches nothing. */
 KR_API kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *options,
                                     kr_registry **ret_registry, kr_error *err);
+/* Unloads every kernel: nothing of them may be in flight, and launchers are destroyed before. Before the
+ * runtime. Accepts NULL; nulls the handle. */
 KR_API void kr_registry_destroy(kr_registry **registry);
 
 /* Adds one op from the text of a .cu file. KR_INVALID_ARGUMENT: a malformed descriptor, as
@@ -131,6 +133,7 @@ KR_API kr_status kr_registry_resolve(kr_registry *registry, const char *full_nam
 
 /* ---- preparing ---- */
 
+/* progress and failed are called one at a time, but from threads of the library's. */
 typedef struct kr_prepare_options {
     size_t struct_size;
     kr_device *const *devices; /* NULL: all of the runtime */
@@ -156,14 +159,17 @@ KR_API kr_status kr_launch(kr_registry *registry, kr_stream *stream, const char 
                            const kr_launch_options *options, kr_error *err);
 
 /* A prepared launch: checked once, then as cheap as cuLaunchKernel. One thread at a time; bound to its
- * stream. Its buffers must outlive it. */
+ * stream. Its buffers, its stream and any graph captured from its runs must not outlive one another: destroy
+ * the graph first, then the launcher, then the rest. An op with work arguments is not prepared while the
+ * stream is capturing. */
 typedef struct kr_launcher kr_launcher;
 KR_API kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const char *full_name,
                                     kr_args args, const kr_launch_options *options,
                                     kr_launcher **ret_launcher, kr_error *err);
 KR_API void kr_launcher_destroy(kr_launcher **launcher);
 /* Changes one argument (index as the caller passes them). A size argument cannot be changed: the launch
- * configuration follows from it. A buffer must be as large as the one it replaces. */
+ * configuration follows from it. A buffer must hold what the op needs at these sizes,
+ * and be aligned as the chosen variant asks. */
 KR_API kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_error *err);
 /* One cuLaunchKernel: no lock, no allocation. */
 KR_API kr_status kr_launcher_run(kr_launcher *launcher, kr_error *err);

@@ -38,13 +38,14 @@ void kr__log_text(const kr__log *log, kr_log_level level, const char *format, ..
 typedef enum stage { STAGE_NOTHING, STAGE_INCOMPLETE, STAGE_STUB, STAGE_REFUSED } stage;
 
 typedef struct search {
-    const kr__log *log;
     kr_error *err; /* the answer about the candidate that came the furthest */
     stage reached;
     kr__text log_text; /* a line for every place that did not do */
     char why[512];     /* the linker's last words */
     void *tried[16];
     size_t n_tried;
+    bool named;       /* one file alone was asked for */
+    const char *stub; /* its path: the link stub that was passed over */
 } search;
 
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -204,15 +205,14 @@ static bool complete(search *s, kr__driver *d)
 static void pass_over_stub(search *s, const kr__driver *d)
 {
     if (s->reached < STAGE_STUB) {
-        KR_FAIL(s->err, KR_NOT_ON_THIS_MACHINE,
-                "%s is the toolkit's link stub (cuInit answers 34), and no driver was found besides it",
-                d->path);
+        KR_FAIL(s->err, KR_NOT_ON_THIS_MACHINE, "%s is the toolkit's link stub (cuInit answers 34)%s",
+                d->path, s->named ? "" : ", and no driver was found besides it");
         kr__error_code(s->err, KR_API_CUDA, CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY", "cuInit");
         kr__error_advice(s->err,
                          "Take its folder out of LD_LIBRARY_PATH; the real libcuda.so.1 comes with the "
                          "NVIDIA driver.");
     }
-    kr__log_text(s->log, KR_LOG_WARNING, "%s is the toolkit's link stub; looking further", d->path);
+    s->stub = d->path;
     kr__text_add(&s->log_text, "%s: the toolkit's link stub\n", d->path);
     note_better(s, STAGE_STUB);
 }
@@ -310,10 +310,13 @@ static kr__driver *look(search *s)
 kr_status kr__driver_open(const char *path, const kr__log *log, kr__driver **ret_driver, kr_error *err)
 {
     kr_error found; /* the caller's is left alone where a later place is good */
-    search s = {.log = log, .err = &found};
+    search s = {.err = &found, .named = path != NULL};
     pthread_mutex_lock(&opened_lock);
     kr__driver *d = path ? try_place(&s, path) : look(&s);
     pthread_mutex_unlock(&opened_lock);
+    /* Not before: a log function may open a driver itself. */
+    if (s.stub)
+        kr__log_text(log, KR_LOG_WARNING, "%s is the toolkit's link stub; looking further", s.stub);
     if (d) {
         kr__log_text(log, KR_LOG_INFO, "driver %s (%s, CUDA %d.%d)", d->path, d->kind, d->version / 1000,
                      d->version % 1000 / 10);

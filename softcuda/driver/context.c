@@ -92,7 +92,7 @@ static void begin(sc_context *context, unsigned flags, unsigned api_version)
     context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     context->id = sc_next_id();
-    context->legacy = sc_stream_create(context, CU_STREAM_DEFAULT, 0);
+    context->legacy = sc_stream_create(context, CU_STREAM_DEFAULT, 0, 0);
     context->alive = context->legacy != NULL;
 }
 

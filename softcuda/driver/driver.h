@@ -283,7 +283,8 @@ typedef struct sc_event {
 
 /* The stream of a handle; a default one is the current context's. sc_enter or sc_working is part of it. */
 CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream);
-sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority);
+/* thread: whose own default stream it is (sc_thread_id); 0: an ordinary one. */
+sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, uint64_t thread);
 void sc_stream_destroy(sc_stream *stream);
 /* Consumes the reference to work (NULL: out of memory was met before). `wait`: returns when it is done, with
  * the fault if there is one. */

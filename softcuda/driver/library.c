@@ -16,7 +16,7 @@ typedef struct sc_library {
     char *image;
     size_t bytes;
     bool listed; /* kernels and names are filled in: when somebody first asks for a kernel */
-    size_t n_kernels;
+    size_t n_kernels, n_names;
     sc_kernel **kernels;
     char **names;
 } sc_library;
@@ -154,11 +154,11 @@ static CUresult list_kernels(sc_library *library)
 {
     if (library->listed)
         return CUDA_SUCCESS;
-    size_t n;
-    TRY(sc_image_kernels(library->image, library->bytes, &library->names, &n));
-    library->kernels = calloc(n + 1, sizeof(sc_kernel *));
-    library->listed = library->kernels != NULL;
-    for (size_t i = 0; i < n && library->listed; i++) {
+    if (!library->names)
+        TRY(sc_image_kernels(library->image, library->bytes, &library->names, &library->n_names));
+    if (!library->kernels && !(library->kernels = calloc(library->n_names + 1, sizeof(sc_kernel *))))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = library->n_kernels; i < library->n_names; i++) {
         sc_kernel *kernel = sc_object_create(sizeof *kernel, SC_KERNEL, NULL, finish_kernel);
         if (!kernel || !sc_object_publish(kernel, (uintptr_t)kernel)) {
             free(kernel);
@@ -168,7 +168,8 @@ static CUresult list_kernels(sc_library *library)
         kernel->name = library->names[i];
         library->kernels[library->n_kernels++] = kernel;
     }
-    return library->listed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    library->listed = true;
+    return CUDA_SUCCESS;
 }
 
 /* The library that a handle names, its kernels listed. */

@@ -28,7 +28,7 @@ static void finish_stream(sc_object *object)
     free(stream);
 }
 
-sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority)
+sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, uint64_t thread)
 {
     sc_stream *stream = sc_object_create(sizeof *stream, SC_STREAM, context, finish_stream);
     if (!stream)
@@ -36,6 +36,7 @@ sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority)
     stream->flags = flags;
     stream->priority = priority;
     stream->id = sc_next_id();
+    stream->thread = thread;
     if (!sc_object_publish(stream, (uintptr_t)stream)) {
         free(stream);
         return NULL;
@@ -72,12 +73,7 @@ static sc_stream *per_thread(sc_context *context)
     for (sc_stream *s = context->streams; s && !found; s = s->next)
         found = s->thread == thread ? s : NULL;
     sc_unlock();
-    if (!found) {
-        found = sc_stream_create(context, CU_STREAM_DEFAULT, 0);
-        if (found)
-            found->thread = thread;
-    }
-    return found;
+    return found ? found : sc_stream_create(context, CU_STREAM_DEFAULT, 0, thread);
 }
 
 CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream)
@@ -205,7 +201,7 @@ static CUresult create_stream(CUstream *ret_stream, unsigned flags, int priority
         return CUDA_ERROR_INVALID_VALUE;
     enum { GREATEST = -5, LEAST = 0 };
     priority = priority < GREATEST ? GREATEST : priority > LEAST ? LEAST : priority;
-    sc_stream *stream = sc_stream_create(context, flags, priority);
+    sc_stream *stream = sc_stream_create(context, flags, priority, 0);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_stream = (CUstream)stream;

@@ -47,6 +47,12 @@ static bool fault_misaligned(sc_warp *warp, const sc_code *in, const sc_access *
     return false;
 }
 
+/* No sum of these can wrap: the address may be anything a kernel can make. */
+static inline bool holds(const sc_span *span, uint64_t address, uint64_t bytes)
+{
+    return address >= span->start && address < span->end && bytes <= span->end - address;
+}
+
 /* One lane, whatever its window; the slow way, which also says what is wrong. */
 static bool translate_lane(sc_warp *warp, const sc_code *in, const sc_access *access, unsigned lane,
                            uint64_t address, ptx_space space)
@@ -85,8 +91,8 @@ static bool translate_lane(sc_warp *warp, const sc_code *in, const sc_access *ac
         break;
     default: {
         sc_span *span = &warp->sites[access->site];
-        if ((offset < span->start || offset + bytes > span->end) &&
-            (!sc__memory_span(warp->kernel->device, offset, span) || offset + bytes > span->end)) {
+        if (!holds(span, offset, bytes) &&
+            (!sc__memory_span(warp->kernel->device, offset, span) || !holds(span, offset, bytes))) {
             *span = (sc_span){0, 0};
             fault_out_of_bounds(warp, in, access, lane, address);
             return false;
@@ -201,7 +207,7 @@ static inline char *in_a_row(sc_warp *warp, const sc_code *in, const sc_access *
     LANES differs |= at[i] ^ (first + i * (uint64_t)bytes);
     const uint64_t start = first + (uint64_t)in->imm;
     const sc_span *span = &warp->sites[access->site];
-    if (differs || (start & (bytes - 1)) || start < span->start || start + SC_LANES * bytes > span->end)
+    if (differs || (start & (bytes - 1)) || !holds(span, start, SC_LANES * bytes))
         return NULL;
     return (char *)(uintptr_t)start;
 }

@@ -4,6 +4,7 @@
  * truth is the ops' C references. */
 
 #include <check.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -526,6 +527,34 @@ START_TEST(shipped_images_do_without_nvrtc)
 }
 END_TEST
 
+/* A capture would keep the zeroing of scratch for later: an op with scratch is not prepared meanwhile. */
+START_TEST(no_scratch_in_a_capture)
+{
+    enum { N = 8 };
+    kr_stream *own = NULL;
+    kr_buffer *from = NULL, *total = NULL;
+    kr_launcher *launcher = NULL;
+    CUgraph graph = NULL;
+    CUresult (*begin)(CUstream, CUstreamCaptureMode) = NULL, (*end)(CUstream, CUgraph *) = NULL;
+    *(void **)&begin = dlsym(device->driver->handle, "cuStreamBeginCapture_v2");
+    *(void **)&end = dlsym(device->driver->handle, "cuStreamEndCapture");
+    OK(kr_stream_create(device, NULL, &own, &err));
+    OK(kr_buffer_create(device, N * 4, NULL, &from, &err));
+    OK(kr_buffer_create(device, 8, NULL, &total, &err));
+    ck_assert_int_eq(begin(kr_stream_custream(own), CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+    const kr_args args = KR_ARGS(KR_U32(N), KR_BUF(from), KR_BUF(total));
+    const kr_status status = kr_launcher_create(registry, own, "work_sum", args, NULL, &launcher, &err);
+    ck_assert_int_eq(end(kr_stream_custream(own), &graph), CUDA_SUCCESS);
+    ck_assert_msg(status == KR_INVALID_ARGUMENT && strstr(err.message, "captur"), "%d %s", status,
+                  err.message);
+    OK(kr_launcher_create(registry, own, "work_sum", args, NULL, &launcher, &err)); /* and may be later */
+    kr_launcher_destroy(&launcher);
+    kr_buffer_destroy(&from);
+    kr_buffer_destroy(&total);
+    kr_stream_destroy(&own);
+}
+END_TEST
+
 /* ---- preparing ---- */
 
 typedef struct tally {
@@ -805,6 +834,7 @@ int main(void)
     tcase_add_test(c, requirements_that_do_not_hold_are_listed);
     tcase_add_test(c, without_nvrtc_and_image_it_is_said);
     tcase_add_test(c, a_path_that_is_no_nvrtc_is_told);
+    tcase_add_test(c, no_scratch_in_a_capture);
     tcase_add_loop_test(c, a_busy_device_may_be_free_later, 0, 2);
     tcase_add_test(c, an_image_is_loaded_once_for_all_devices);
     tcase_add_loop_test(c, an_image_that_the_driver_refuses_leads_to_the_next, 0, (int)KR_COUNT(next_please));

@@ -61,6 +61,8 @@ static void leave_two(kr__driver *driver)
     driver->cuLaunchKernel = whole.cuLaunchKernel;
 }
 
+static bool skipped;
+
 START_TEST(a_launch_is_one_call)
 {
     enum { N = 1000, TIMES = 10 };
@@ -96,6 +98,7 @@ START_TEST(a_launch_is_one_call)
         ck_assert_int_eq(allocations, 0);
     } else { /* nothing was shipped for the op, and it cannot be compiled here */
         ck_assert_int_eq(err.status, KR_NOT_ON_THIS_DEVICE);
+        skipped = true;
     }
     kr_launcher_destroy(&launcher);
     kr_buffer_destroy(&x);
@@ -112,8 +115,11 @@ int main(void)
     tcase_add_test(c, a_launch_is_one_call);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed != 0;
+    if (skipped)
+        puts("skipped: no image of the op, and no NVRTC");
+    return failed ? 1 : skipped ? 77 : 0;
 }

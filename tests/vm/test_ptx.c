@@ -87,6 +87,24 @@ START_TEST(vectors)
 }
 END_TEST
 
+/* Addresses whose end lies past the end of all addresses: NULL - 4, and lanes in a row there after a good
+ * access at the same place. */
+START_TEST(addresses_that_wrap)
+{
+    static const char *const accesses[] = {"ld.global.u32 %r1, [%d2];", "st.global.u32 [%d2], %r1;",
+                                           "atom.global.add.u32 %r1, [%d2], 1;", "ld.global.f32 %r1, [%d2];",
+                                           "ld.u32 %r1, [%d2];"};
+    char text[2000];
+    snprintf(text, sizeof text, "%s%s%s%d%s",
+             HEAD ENTRY "mul.wide.u32 %d3, %r0, 4;\nadd.u64 %d2, %d0, %d3;\nmov.u32 %r2, 0;\nagain:\n",
+             accesses[_i / 2], "\nadd.s64 %d2, %d3, -", _i % 2 ? 128 : 4,
+             ";\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 2;\n@%p1 bra again;\nret;\n}\n");
+    load(text);
+    ck_assert(!run(_i % 2 ? 32 : 1));
+    ck_assert_int_eq(fault.kind, SC_FAULT_OUT_OF_BOUNDS);
+}
+END_TEST
+
 START_TEST(narrow_values)
 {
     load(HEAD ENTRY "ld.global.s8 %r1, [%d1];\nld.global.u8 %r2, [%d1+1];\nld.global.s16 %r3, "
@@ -438,6 +456,7 @@ int main(void)
     tcase_add_test(tests, matrix_tile);
     tcase_add_test(tests, lanes_that_never_come);
     tcase_add_test(tests, modes_do_not_leak);
+    tcase_add_loop_test(tests, addresses_that_wrap, 0, 10);
     tcase_add_test(tests, forms_met_in_the_wild);
     tcase_add_test(tests, integer_division);
     tcase_add_test(tests, refused);
