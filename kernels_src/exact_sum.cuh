@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
 // A sum over the whole grid in one launch, as if computed exactly and rounded at the end. The terms are T's.
 // Each block leaves its part in `partials` (2 a block); the last to come adds them in their order, so the
 // result depends on the terms and the grid alone. `partials` and `arrived` are zeros before and after.

@@ -671,3 +671,22 @@ char *kr__op_full_name(const kr_op *op, size_t type_index, char name[KR__MAX_FUL
         kr__format(name, KR__MAX_FULL_NAME, "%s", op->name);
     return name;
 }
+
+static const char **copy_texts(kr__op_def *def, const char *const *texts, size_t n)
+{
+    const char **copies = kr__arena_alloc(&def->arena, n * sizeof *copies);
+    for (size_t i = 0; copies && i < n; i++)
+        if (!(copies[i] = kr__arena_text(&def->arena, texts[i], strlen(texts[i]))))
+            return NULL;
+    return copies;
+}
+
+kr_status kr__op_set_headers(kr__op_def *def, const kr__headers *headers, kr_error *err)
+{
+    const char **names = copy_texts(def, headers->names, headers->n);
+    const char **texts = copy_texts(def, headers->texts, headers->n);
+    if (!names || !texts)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for what %s includes", def->op.file);
+    def->headers = (kr__headers){headers->n, names, texts};
+    return KR_OK;
+}

@@ -37,11 +37,18 @@ typedef struct kr__split {
     bool combine_add;
 } kr__split;
 
+/* Files that an op includes, under the names it uses. */
+typedef struct kr__headers {
+    size_t n;
+    const char *const *names, *const *texts;
+} kr__headers;
+
 typedef struct kr__op_def {
     kr_op op; /* first: every kr_op of the library is the head of one of these */
     kr__arena arena;
     const char *text; /* the whole .cu file, NUL-terminated */
     size_t text_bytes;
+    kr__headers headers; /* given to NVRTC beside the text */
     bool arg_is_t[KR_MAX_OP_ARGS];
     kr_type arg_types[KR_MAX_OP_ARGS]; /* of arguments that are not T */
     const kr__expression *shapes[KR_MAX_OP_ARGS];
@@ -56,6 +63,9 @@ typedef struct kr__op_def {
 kr_status kr__op_parse(const char *file, const char *text, size_t text_bytes, kr__op_def **ret_def,
                        kr_error *err);
 void kr__op_free(kr__op_def **def);
+
+/* Copies the headers into the op. */
+kr_status kr__op_set_headers(kr__op_def *def, const kr__headers *headers, kr_error *err);
 
 static inline const kr__op_def *kr__op_def_of(const kr_op *op)
 {

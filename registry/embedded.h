@@ -7,6 +7,8 @@
 #include <kregistry/module.h>
 #include <kregistry/op.h>
 
+#include "registry/descriptor.h"
+
 typedef struct kr__embedded_image {
     size_t type;    /* index into the op's types */
     size_t variant; /* index into its variants */
@@ -21,6 +23,7 @@ typedef struct kr__embedded_op {
     const char *file; /* "saxpy.cu" */
     const char *text;
     size_t text_bytes;
+    kr__headers headers;
     const kr_reference_fn *references; /* one a type, or one where the op has no types */
     const kr__embedded_image *images;
     size_t n_images;

@@ -3,14 +3,14 @@
 
 #include "registry/internal.h"
 
-kr_status kr__entry_create(kr_registry *registry, const char *file, const char *text, size_t text_bytes,
-                           kr__entry **ret_entry, kr_error *err)
+kr_status kr__entry_create(kr_registry *registry, kr__op_def *def, kr__entry **ret_entry, kr_error *err)
 {
     kr__entry *entry = kr__alloc(1, sizeof *entry, err);
-    if (!entry)
-        return KR_OUT_OF_HOST_MEMORY;
-    kr_status status = kr__op_parse(file, text, text_bytes, &entry->def, err);
-    if (!status) {
+    kr_status status = entry ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+    if (!entry) {
+        kr__op_free(&def);
+    } else {
+        entry->def = def;
         const size_t n = kr__op_n_instances(&entry->def->op), n_variants = entry->def->op.n_variants;
         entry->n_devices = registry->runtime ? kr_runtime_n_devices(registry->runtime) : 0;
         entry->chains = kr__alloc(n * entry->n_devices, sizeof *entry->chains, err);

@@ -73,8 +73,8 @@ typedef struct kr__entry {
     kr__built **built;                  /* [instance][variant]: a list */
 } kr__entry;
 
-kr_status kr__entry_create(kr_registry *registry, const char *file, const char *text, size_t text_bytes,
-                           kr__entry **ret_entry, kr_error *err);
+/* Takes the op, also where it fails. */
+kr_status kr__entry_create(kr_registry *registry, kr__op_def *def, kr__entry **ret_entry, kr_error *err);
 void kr__entry_free(kr__entry **entry);
 
 /* All ops in name order. Replaced as a whole; the old ones are kept until the end, for readers still in them.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/preamble.h"
 
+#include <stdlib.h>
+
 const char *kr__c_type(kr_type type)
 {
     switch (type) {
@@ -66,20 +68,32 @@ static void device_preamble(kr__text *to, const kr_op *op, size_t type_index, si
 kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_index, size_t variant,
                          kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled, kr_error *err)
 {
-    static const char *const option = "--pre-include=kr_preamble.h", *const header = "kr_preamble.h";
+    static const char *const option = "--pre-include=kr_preamble.h";
     const kr_op *op = &def->op;
+    const size_t n = def->headers.n + 1;
     kr__text text = {0};
     device_preamble(&text, op, type_index, variant);
-    const kr_compile_options options = {.struct_size = sizeof options,
-                                        .kind = kind,
-                                        .options = &option,
-                                        .n_options = 1,
-                                        .header_names = &header,
-                                        .header_texts = (const char *const *)&text.data,
-                                        .n_headers = 1};
-    const kr_status status =
-        text.failed ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to compile %s", op->file)
-                    : kr_compile(nvrtc, op->file, def->text, arch, &options, ret_compiled, err);
+    const char **names = kr__alloc(2 * n, sizeof *names, err), **texts = names ? names + n : NULL;
+    kr_status status = names ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+    if (!status && text.failed)
+        status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to compile %s", op->file);
+    if (!status) {
+        names[0] = "kr_preamble.h";
+        texts[0] = text.data;
+        for (size_t i = 1; i < n; i++) {
+            names[i] = def->headers.names[i - 1];
+            texts[i] = def->headers.texts[i - 1];
+        }
+        const kr_compile_options options = {.struct_size = sizeof options,
+                                            .kind = kind,
+                                            .options = &option,
+                                            .n_options = 1,
+                                            .header_names = names,
+                                            .header_texts = texts,
+                                            .n_headers = n};
+        status = kr_compile(nvrtc, op->file, def->text, arch, &options, ret_compiled, err);
+    }
+    free(names);
     kr__text_free(&text);
     if (!status)
         return KR_OK;

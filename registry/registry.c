@@ -227,7 +227,10 @@ kr_status kr_registry_add_source(kr_registry *registry, const char *file, const 
 {
     KR_REQUIRE(err, registry, file, text);
     kr__entry *entry = NULL;
-    kr_status status = kr__entry_create(registry, file, text, text_bytes, &entry, err);
+    kr__op_def *def;
+    kr_status status = kr__op_parse(file, text, text_bytes, &def, err);
+    if (!status)
+        status = kr__entry_create(registry, def, &entry, err);
     if (!status)
         status = publish(registry, &entry, 1, err);
     if (status)
@@ -238,14 +241,9 @@ kr_status kr_registry_add_source(kr_registry *registry, const char *file, const 
 static kr_status entry_from_file(kr_registry *registry, const char *path, kr__entry **ret_entry,
                                  kr_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    char *text = NULL;
-    size_t bytes = 0;
-    kr_status status = kr__source_read(path, &text, &bytes, NULL, err);
-    if (!status)
-        status = kr__entry_create(registry, slash ? slash + 1 : path, text, bytes, ret_entry, err);
-    free(text);
-    return status;
+    kr__op_def *def;
+    const kr_status status = kr__op_read(path, &def, NULL, err);
+    return status ? status : kr__entry_create(registry, def, ret_entry, err);
 }
 
 /* All or none. */
@@ -288,11 +286,15 @@ static kr_status add_embedded(kr_registry *registry, kr_error *err)
     for (size_t i = 0; i < kr__n_embedded_ops && !status; i++) {
         const kr__embedded_op *op = &kr__embedded_ops[i];
         kr__entry *entry = NULL;
-        status = kr__entry_create(registry, op->file, op->text, op->text_bytes, &entry, err);
+        kr__op_def *def;
+        status = kr__op_parse(op->file, op->text, op->text_bytes, &def, err);
         if (!status) {
-            entry->def->embedded = op;
-            status = publish(registry, &entry, 1, err);
+            def->embedded = op;
+            def->headers = op->headers;
+            status = kr__entry_create(registry, def, &entry, err);
         }
+        if (!status)
+            status = publish(registry, &entry, 1, err);
         if (status)
             kr__entry_free(&entry);
     }

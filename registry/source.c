@@ -6,16 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { MOST_BYTES = 16 << 20, MOST_INCLUDES = 64 }; /* no source is longer; what else might be there can be */
+/* No source is longer; what else might be there can be. */
+enum { MOST_BYTES = 16 << 20, MOST_HEADERS = 64 };
 
 typedef struct source {
     const char *folder; /* up to and with its last slash */
     size_t folder_bytes;
-    kr__text text;
     kr__text *files;
-    char *included[MOST_INCLUDES];
-    size_t n_included;
+    char *names[MOST_HEADERS], *texts[MOST_HEADERS];
+    size_t n_headers;
     kr_error *err;
 } source;
 
@@ -38,90 +39,99 @@ static const char *included_name(const char *line, const char *end, size_t *ret_
     return line;
 }
 
-static bool is_included(const source *s, const char *name)
+static bool is_there(const source *s, const char *name, const char *path)
 {
-    for (size_t i = 0; i < s->n_included; i++)
-        if (strcmp(s->included[i], name) == 0)
-            return true;
-    return false;
+    struct stat facts;
+    for (size_t i = 0; i < s->n_headers; i++)
+        if (strcmp(s->names[i], name) == 0)
+            return false; /* already read */
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-static kr_status add_file(source *s, const char *path, const char *name);
+static kr_status read_text(source *s, const char *path, char **ret_text, size_t *ret_bytes)
+{
+    const kr_status status = kr__file_read_most(path, MOST_BYTES, ret_text, ret_bytes, s->err);
+    if (!status && s->files)
+        kr__text_add(s->files, " %s", path);
+    return status;
+}
 
-/* false: the folder has no such file, and the line stays. */
-static bool add_include(source *s, const char *name, kr_status *ret_status)
+/* Takes name. */
+static kr_status add_header(source *s, char *name)
 {
     kr__text path = {0};
+    kr_status status = KR_OK;
+    char *text = NULL;
+    size_t bytes = 0;
     kr__text_add(&path, "%.*s%s", (int)s->folder_bytes, s->folder, name);
-    const bool there = !path.failed && kr__file_exists(path.data);
     if (path.failed)
-        *ret_status = KR_FAIL(s->err, KR_OUT_OF_HOST_MEMORY, "no host memory for the name of %s", name);
-    else if (there && !is_included(s, name))
-        *ret_status = add_file(s, path.data, name);
+        status = KR_FAIL(s->err, KR_OUT_OF_HOST_MEMORY, "no host memory for the name of %s", name);
+    else if (is_there(s, name, path.data)) {
+        if (s->n_headers == MOST_HEADERS)
+            status = KR_FAIL(s->err, KR_INVALID_ARGUMENT, "%s: more than %d files are included", name,
+                             MOST_HEADERS);
+        else
+            status = read_text(s, path.data, &text, &bytes);
+        if (!status && strlen(text) < bytes)
+            status = KR_FAIL(s->err, KR_INVALID_ARGUMENT, "%s: the byte at %zu is zero; it is no source text",
+                             name, strlen(text));
+    }
     kr__text_free(&path);
-    return there;
+    if (status || !text) {
+        free(text);
+        free(name);
+        return status;
+    }
+    s->names[s->n_headers] = name;
+    s->texts[s->n_headers++] = text;
+    return KR_OK;
 }
 
-static kr_status add_lines(source *s, const char *name, const char *text, size_t bytes)
+static kr_status add_headers_of(source *s, const char *text, size_t bytes)
 {
     kr_status status = KR_OK;
-    size_t line = 1;
-    for (const char *at = text, *end = text + bytes, *next; at < end && !status; at = next, line++) {
+    for (const char *at = text, *end = text + bytes, *next; at < end && !status; at = next) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        next = newline ? newline + 1 : end;
         size_t n = 0;
+        next = newline ? newline + 1 : end;
         const char *wanted = included_name(at, next, &n);
-        char *copy = wanted ? strndup(wanted, n) : NULL;
-        if (wanted && !copy)
-            status = KR_FAIL(s->err, KR_OUT_OF_HOST_MEMORY, "no host memory to read %s", name);
-        else if (copy && add_include(s, copy, &status))
-            kr__text_add(&s->text, "#line %zu \"%s\"\n", line + 1, name);
-        else
-            kr__text_add_bytes(&s->text, at, (size_t)(next - at));
-        free(copy);
+        if (!wanted)
+            continue;
+        char *name = strndup(wanted, n);
+        status = name ? add_header(s, name)
+                      : KR_FAIL(s->err, KR_OUT_OF_HOST_MEMORY, "no host memory to read what is included");
     }
     return status;
 }
 
-static kr_status add_file(source *s, const char *path, const char *name)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    if (s->n_included == MOST_INCLUDES)
-        return KR_FAIL(s->err, KR_INVALID_ARGUMENT, "%s: more than %d files are included", name,
-                       MOST_INCLUDES);
-    if (!(s->included[s->n_included] = strdup(name)))
-        return KR_FAIL(s->err, KR_OUT_OF_HOST_MEMORY, "no host memory to read %s", path);
-    s->n_included++;
-    kr_status status = kr__file_read_most(path, MOST_BYTES, &text, &bytes, s->err);
-    if (!status && s->files)
-        kr__text_add(s->files, " %s", path);
-    if (!status && s->n_included > 1)
-        kr__text_add(&s->text, "#line 1 \"%s\"\n", name);
-    if (!status)
-        status = add_lines(s, name, text, bytes);
-    if (!status && bytes && text[bytes - 1] != '\n' && s->n_included > 1)
-        kr__text_add(&s->text, "\n");
-    free(text);
-    return status;
-}
-
-kr_status kr__source_read(const char *path, char **ret_text, size_t *ret_bytes, kr__text *files,
-                          kr_error *err)
+kr_status kr__op_read(const char *path, kr__op_def **ret_def, kr__text *files, kr_error *err)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     source s = {.folder = path, .folder_bytes = (size_t)(name - path), .files = files, .err = err};
-    kr_status status = add_file(&s, path, name);
-    kr__text_add_bytes(&s.text, "", 0);
-    if (!status && s.text.failed)
-        status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to read %s", path);
-    while (s.n_included)
-        free(s.included[--s.n_included]);
+    kr__op_def *def = NULL;
+    char *text = NULL;
+    size_t bytes = 0;
+    kr_status status = read_text(&s, path, &text, &bytes);
+    if (!status)
+        status = kr__op_parse(name, text, bytes, &def, err);
+    if (!status)
+        status = add_headers_of(&s, text, bytes);
+    for (size_t i = 0; i < s.n_headers && !status; i++) /* which grow meanwhile */
+        status = add_headers_of(&s, s.texts[i], strlen(s.texts[i]));
+    if (!status)
+        status = kr__op_set_headers(
+            def, &(kr__headers){s.n_headers, (const char *const *)s.names, (const char *const *)s.texts},
+            err);
+    while (s.n_headers) {
+        free(s.names[--s.n_headers]);
+        free(s.texts[s.n_headers]);
+    }
+    free(text);
     if (status)
-        return kr__text_free(&s.text), status;
-    *ret_text = s.text.data;
-    *ret_bytes = s.text.bytes;
-    return KR_OK;
+        kr__op_free(&def);
+    else
+        *ret_def = def;
+    return status;
 }
 
 /* ---- folders ---- */

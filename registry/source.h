@@ -2,19 +2,17 @@
 #ifndef KR_SOURCE_H
 #define KR_SOURCE_H
 
-/* An op's file as one text. */
+/* Ops from files. */
 
-#include "runtime/base/base.h"
+#include "registry/descriptor.h"
 
 /*
- * Reads a .cu file and puts the files of its own folder that it includes with quotes in their place, so that
- * an op's text is whole wherever it goes: into a program, to NVRTC, to another machine. Each is put in once,
- * whoever asks for it again; #line keeps the compiler's messages right. What the folder does not have is left
- * for NVRTC to find. *ret_text is malloc'ed. files: gets the path of each file read, a space before each; or
- * NULL.
+ * An op from its .cu file, with the files of the same folder that it, and they, include with quotes: they go
+ * to NVRTC by name, so an op is whole wherever it goes. What the folder does not have is left for NVRTC to
+ * find. An include that a comment or the preprocessor hides costs a file more, nothing else. files: gets the
+ * path of each file read, a space before each; or NULL.
  */
-kr_status kr__source_read(const char *path, char **ret_text, size_t *ret_bytes, kr__text *files,
-                          kr_error *err);
+kr_status kr__op_read(const char *path, kr__op_def **ret_def, kr__text *files, kr_error *err);
 
 /* The paths of a folder's .cu files, in name order: one allocation. KR_NOT_FOUND: there is no folder, or no
  * file. */

@@ -21,12 +21,6 @@
 #include "registry/signature.h"
 #include "registry/source.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A C string literal, one source line a line. */
 static void add_literal(kr__text *out, const char *text, size_t bytes)
 {
@@ -72,6 +66,22 @@ static void add_reference(kr__text *out, const kr__op_def *def, size_t type_inde
     kr__preamble_instance_end(out, op, type_index);
 }
 
+/* What the op includes: OP_header_names, OP_header_texts. */
+static void add_headers(kr__text *out, const kr__op_def *def)
+{
+    const kr__headers *h = &def->headers;
+    const char *name = def->op.name;
+    for (int texts = 0; texts < 2 && h->n; texts++) {
+        kr__text_add(out, "static const char *const %s_header_%s[] = {\n", name, texts ? "texts" : "names");
+        for (size_t i = 0; i < h->n; i++) {
+            const char *value = texts ? h->texts[i] : h->names[i];
+            add_literal(out, value, strlen(value));
+            kr__text_add(out, ",\n");
+        }
+        kr__text_add(out, "};\n");
+    }
+}
+
 static void add_op(kr__text *out, const kr__op_def *def)
 {
     const kr_op *op = &def->op;
@@ -85,6 +95,7 @@ static void add_op(kr__text *out, const kr__op_def *def)
     kr__text_add(out, "};\nstatic const char %s_text[] =\n", op->name);
     add_literal(out, def->text, def->text_bytes);
     kr__text_add(out, ";\n");
+    add_headers(out, def);
 }
 
 /* ---- PTX ---- */
@@ -154,17 +165,6 @@ static kr_status add_images(kr__text *out, const kr__op_def *def, kr_nvrtc *nvrt
 
 /* ---- the whole ---- */
 
-static kr_status read_op(const char *path, kr__op_def **ret_def, kr__text *files, kr_error *err)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    kr_status status = kr__source_read(path, &text, &bytes, files, err);
-    if (!status)
-        status = kr__op_parse(base_name(path), text, bytes, ret_def, err);
-    free(text);
-    return status;
-}
-
 static kr_status check_unique(kr__op_def *const *defs, size_t n, kr_error *err)
 {
     for (size_t i = 0; i + 1 < n; i++)
@@ -188,13 +188,18 @@ static kr_status add_all(kr__text *out, kr__op_def *const *defs, size_t n, kr_nv
         bool any = false;
         add_op(out, defs[i]);
         status = add_images(out, defs[i], nvrtc, &any, err);
-        kr__text_add(&table, "    {\"%s\", %s_text, sizeof %s_text - 1, %s_references, ", defs[i]->op.file,
-                     name, name, name);
+        kr__text_add(&table, "    {\"%s\", %s_text, sizeof %s_text - 1, ", defs[i]->op.file, name, name);
+        if (defs[i]->headers.n)
+            kr__text_add(&table, "{%zu, %s_header_names, %s_header_texts}, ", defs[i]->headers.n, name, name);
+        else
+            kr__text_add(&table, "{0, NULL, NULL}, ");
+        kr__text_add(&table, "%s_references, ", name);
         kr__text_add(&table, any ? "%s_images, sizeof %s_images / sizeof %s_images[0]},\n" : "NULL, 0},\n",
                      name, name, name);
     }
     kr__text_add(out,
-                 "\nconst kr__embedded_op kr__embedded_ops[] = {\n%s    {NULL, NULL, 0, NULL, NULL, 0}};\n"
+                 "\nconst kr__embedded_op kr__embedded_ops[] = {\n%s    {NULL, NULL, 0, {0, NULL, NULL}, "
+                 "NULL, NULL, 0}};\n"
                  "const size_t kr__n_embedded_ops = %zu;\n",
                  table.data ? table.data : "", n);
     out->failed |= table.failed;
@@ -212,7 +217,7 @@ static kr_status embed(const char *to, char *const *paths, size_t n, kr__text *f
     if (!defs)
         return KR_OUT_OF_HOST_MEMORY;
     while (n_read < n && !status) {
-        status = read_op(paths[n_read], &defs[n_read], files, err);
+        status = kr__op_read(paths[n_read], &defs[n_read], files, err);
         n_read += !status;
         if (!status)
             status = check_unique(defs, n_read, err);

@@ -33,7 +33,7 @@ KR_API void kr_registry_destroy(kr_registry **registry);
  * "file:line: what", or a name that is taken. The text is copied. */
 KR_API kr_status kr_registry_add_source(kr_registry *registry, const char *file, const char *text,
                                         size_t text_bytes, kr_error *err);
-/* Adds one op from a .cu file. Files of the same folder that it includes with quotes become part of it. */
+/* Adds one op from a .cu file. Files of the same folder that it includes with quotes go with it. */
 KR_API kr_status kr_registry_add_file(kr_registry *registry, const char *path, kr_error *err);
 /* Adds every .cu file of a folder (regular ones, of at most 16 MiB), in name order. All or none. */
 KR_API kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err);

@@ -23,7 +23,7 @@ extern "C" {
 typedef struct kr_runtime kr_runtime;
 typedef struct kr_device kr_device;
 
-typedef enum kr_log_level { KR_LOG_DEBUG, KR_LOG_INFO, KR_LOG_WARNING } kr_log_level;
+typedef enum kr_log_level { KR_LOG_INFO, KR_LOG_WARNING } kr_log_level;
 typedef void (*kr_log_fn)(void *user, kr_log_level level, const char *text);
 
 typedef enum kr_context_mode {

@@ -65,9 +65,6 @@ const char *kr__result_name(CUresult result, char text[KR_RESULT_TEXT_BYTES]);
 /* What a CUresult means for whoever must act on it. */
 kr_status kr__result_status(CUresult result);
 
-/* Does the answer mean that this process has lost CUDA? */
-bool kr__result_is_sticky(CUresult result);
-
 /* Fills err from a driver's answer: "WHAT: text of the answer", its code and name. A sticky answer is
  * recorded as the driver's fault and becomes KR_PROCESS_LOST with the first cause. device: ordinal, or -1.
  * kernel: the one to suspect, or NULL. function: a static string. */

@@ -102,12 +102,6 @@ kr_status kr__result_status(CUresult result)
     return result == CUDA_SUCCESS ? KR_OK : a ? a->status : KR_FOREIGN;
 }
 
-bool kr__result_is_sticky(CUresult result)
-{
-    const answer *a = answer_of(result);
-    return a && a->sticky;
-}
-
 static void record_fault(kr__fault *fault, CUresult result, const char *function, int device,
                          const char *kernel)
 {

@@ -210,10 +210,9 @@ bool sc_memory_free(sc_memory *memory, uint64_t address)
 
 uint64_t sc__heap_alloc(sc_memory *memory, size_t bytes, size_t limit)
 {
-    enum { ALIGNMENT = 16 };
     pthread_rwlock_wrlock(&memory_lock);
     bool fits = memory->heap_used <= limit && bytes <= limit - memory->heap_used;
-    uint64_t start = fits ? alloc_locked(memory, bytes, ALIGNMENT) : 0;
+    uint64_t start = fits ? alloc_locked(memory, bytes, 0) : 0;
     if (start) {
         memory->heap_used += bytes;
         list_find(&memory->list, start)->in_heap = true;
