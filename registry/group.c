@@ -354,45 +354,52 @@ static kr_status fetch_part(run *r, part *p, kr_error *err)
 
 /* ---- adding up ---- */
 
-static void add_up(kr_type type, void *to, const void *from, size_t bytes)
+/* Rounded once, in a wider type where there is one: a device's own rounding of its part remains. Signed
+ * integers are added as unsigned: they wrap as the device's do. */
+static void add_up(kr_type type, void *to, size_t n, const void *const *from, size_t n_from)
 {
-    const size_t n = bytes / kr_type_bytes(type);
     switch (type) {
-#define ADD_CASE(type, c_type)                                                           \
-    case type:                                                                           \
-        for (size_t i = 0; i < n; i++)                                                   \
-            ((c_type *)to)[i] = (c_type)(((c_type *)to)[i] + ((const c_type *)from)[i]); \
+#define ADD_CASE(type, c_type, wide)                 \
+    case type:                                       \
+        for (size_t i = 0; i < n; i++) {             \
+            wide sum = ((const c_type *)from[0])[i]; \
+            for (size_t k = 1; k < n_from; k++)      \
+                sum += ((const c_type *)from[k])[i]; \
+            ((c_type *)to)[i] = (c_type)sum;         \
+        }                                            \
         return
-        /* Signed ones as unsigned: they wrap as the device's do. */
-        ADD_CASE(KR_TYPE_U8, uint8_t);
-        ADD_CASE(KR_TYPE_I8, uint8_t);
-        ADD_CASE(KR_TYPE_U16, uint16_t);
-        ADD_CASE(KR_TYPE_I16, uint16_t);
-        ADD_CASE(KR_TYPE_U32, uint32_t);
-        ADD_CASE(KR_TYPE_I32, uint32_t);
-        ADD_CASE(KR_TYPE_U64, uint64_t);
-        ADD_CASE(KR_TYPE_I64, uint64_t);
-        ADD_CASE(KR_TYPE_F32, float);
-        ADD_CASE(KR_TYPE_F64, double);
+        ADD_CASE(KR_TYPE_U8, uint8_t, uint64_t);
+        ADD_CASE(KR_TYPE_I8, uint8_t, uint64_t);
+        ADD_CASE(KR_TYPE_U16, uint16_t, uint64_t);
+        ADD_CASE(KR_TYPE_I16, uint16_t, uint64_t);
+        ADD_CASE(KR_TYPE_U32, uint32_t, uint64_t);
+        ADD_CASE(KR_TYPE_I32, uint32_t, uint64_t);
+        ADD_CASE(KR_TYPE_U64, uint64_t, uint64_t);
+        ADD_CASE(KR_TYPE_I64, uint64_t, uint64_t);
+        ADD_CASE(KR_TYPE_F32, float, double);
+        ADD_CASE(KR_TYPE_F64, double, long double);
 #undef ADD_CASE
     }
 }
 
-static void combine(run *r)
+static kr_status combine(run *r, kr_error *err)
 {
+    const void **from = kr__alloc(r->n_parts, sizeof *from, err);
+    if (!from)
+        return KR_OUT_OF_HOST_MEMORY;
     for (size_t arg = 0; arg < def_of(r)->op.n_args; arg++) {
-        bool first = true;
-        for (part *p = r->parts; p < r->parts + r->n_parts; p++) {
-            if (!p->summands[arg])
-                continue;
-            const size_t bytes = kr_buffer_bytes(p->buffers[arg]);
-            if (first && bytes)
-                memcpy(r->host[arg], p->summands[arg], bytes);
-            else
-                add_up(type_of(r, arg), r->host[arg], p->summands[arg], bytes);
-            first = false;
-        }
+        size_t n_from = 0, bytes = 0;
+        for (part *p = r->parts; p < r->parts + r->n_parts; p++)
+            if (p->summands[arg]) {
+                from[n_from++] = p->summands[arg];
+                bytes = kr_buffer_bytes(p->buffers[arg]);
+            }
+        const kr_type type = type_of(r, arg);
+        if (n_from)
+            add_up(type, r->host[arg], bytes / kr_type_bytes(type), from, n_from);
     }
+    free(from);
+    return KR_OK;
 }
 
 /* ---- the whole ---- */
@@ -415,9 +422,10 @@ static kr_status work(run *r, kr_group_part *ret_parts, kr_error *err)
     for (part *p = r->parts; p < end && !status; p++)
         if (has_work(r, p))
             status = kr_event_elapsed(p->member->start, p->member->end, &p->ms, err);
+    if (!status)
+        status = combine(r, err);
     if (status)
         return status;
-    combine(r);
     for (part *p = r->parts; ret_parts && p < end; p++)
         *ret_parts++ = (kr_group_part){p->member->device, p->first, p->count, p->ms};
     return KR_OK;

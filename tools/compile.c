@@ -70,6 +70,9 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
     kr_status status = find_kind(cli, &options.kind, err);
     if (!status)
         status = find_arch(cli, nvrtc, &arch, err);
+    if (!status && tool_same_file(path, cli_value(cli, OPT_OUTPUT)))
+        status =
+            tool_fail(err, KR_INVALID_ARGUMENT, "-o %s is the source itself", cli_value(cli, OPT_OUTPUT));
     if (!status)
         status = tool_read_file(path, &source, &bytes, err);
     if (!status)

@@ -35,8 +35,19 @@ void tool_advice(kr_error *err, const char *format, ...)
     va_end(args);
 }
 
+bool tool_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err)
 {
+    struct stat facts;
+    /* Devices and pipes have no end, or keep one waiting. */
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
+        return tool_fail(err, KR_IO, "cannot read %s: it is not a regular file", path);
     FILE *file = fopen(path, "rb");
     if (!file)
         return tool_fail(err, KR_IO, "cannot open %s: %m", path);

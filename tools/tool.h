@@ -3,6 +3,7 @@
 #define TOOL_H
 
 #include <kregistry/error.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,6 +11,9 @@
 kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_advice(kr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Are both there, and one? */
+bool tool_same_file(const char *a, const char *b);
 
 /* The whole file, malloc'ed, with a NUL behind it. A NUL in it is refused: what follows would be lost. */
 kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err);

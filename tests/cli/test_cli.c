@@ -83,6 +83,8 @@ static const row rows[] = {
     {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc /no/such/file", 2, "/no/such/file", 0},
     {"compile OPS/faults.cu", 2, "-o FILE", 0},
     {"compile OPS/none.cu -o TMP/x.ptx", 2, "none.cu", NVRTC},
+    {"compile OPS/faults.cu -o OPS/./faults.cu --kind cubin", 2, "is the source itself", NVRTC},
+    {"compile /dev/zero -o TMP/x.ptx", 2, "not a regular file", NVRTC},
     {"compile OPS/faults.cu -o TMP/x.ptz", 2, "ptx", NVRTC},
     {"compile OPS/faults.cu -o TMP/x.ptx --arch sm_1x", 2, "sm_1x", NVRTC},
     {"compile OPS/faults.cu -o TMP/x.ptx --arch sm_75 -D KR_VARIANT_wild -D uint64_t=size_t", 0, "wild",
