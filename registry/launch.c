@@ -250,7 +250,6 @@ kr_status kr_launch(kr_registry *registry, kr_stream *stream, const char *full_n
 /* ---- prepared launches ---- */
 
 struct kr_launcher {
-    prepared prepared; /* first: all that a run reads */
     request request;
     scratch scratch;
 };
@@ -273,9 +272,6 @@ kr_status kr_launcher_create(kr_registry *registry, kr_stream *stream, const cha
         kr_launcher_destroy(&launcher);
         return status;
     }
-    launcher->prepared = r->prepared;
-    for (size_t i = 0; i < launcher->prepared.n_params; i++)
-        launcher->prepared.params[i] = &launcher->prepared.values[i];
     *ret_launcher = launcher;
     return KR_OK;
 }
@@ -329,20 +325,20 @@ kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_
     kr__param param;
     size_t bytes;
     kr_status status =
-        kr__bind_one(def_of(r), r->type_index, at, launcher->prepared.device, &value, &bound, err);
+        kr__bind_one(def_of(r), r->type_index, at, launcher->request.prepared.device, &value, &bound, err);
     if (!status)
         status = check_align(r, at, &value, err);
     if (!status)
-        status = kr__param_pack(&value, at, launcher->prepared.device, &param, &bytes, err);
+        status = kr__param_pack(&value, at, launcher->request.prepared.device, &param, &bytes, err);
     if (!status)
-        launcher->prepared.values[at] = param;
+        launcher->request.prepared.values[at] = param;
     return in_op(r, status, err);
 }
 
 kr_status kr_launcher_run(kr_launcher *launcher, kr_error *err)
 {
     KR_REQUIRE(err, launcher);
-    return in_op(&launcher->request, run(&launcher->prepared, err), err);
+    return in_op(&launcher->request, run(&launcher->request.prepared, err), err);
 }
 
 /* ---- what would run ---- */

@@ -680,6 +680,29 @@ START_TEST(a_group_does_what_the_reference_does)
 }
 END_TEST
 
+/* 2^24 + 1 + 1: adding the devices' sums one by one in f32 would stay at 2^24. */
+START_TEST(a_group_rounds_its_sum_once)
+{
+    enum { N = 30000 };
+    static float in[N];
+    uint64_t n = N;
+    float total = 0, expected;
+    kr_group *group = NULL;
+    OK(kr_group_create(runtime, NULL, &group, &err));
+    const size_t n_devices = kr_group_n_devices(group);
+    kr_group_part *parts = calloc(n_devices, sizeof *parts);
+    OK(kr_group_run(group, registry, "parts", (void *const[]){&n, in, &total}, 3, parts, &err));
+    for (size_t i = 0; i < n_devices; i++)
+        if (parts[i].count)
+            in[parts[i].first] = parts[i].first ? 1 : 0x1p24f;
+    reference_of("parts")((void *const[]){&n, in, &expected});
+    OK(kr_group_run(group, registry, "parts", (void *const[]){&n, in, &total}, 3, parts, &err));
+    ck_assert_msg(total == expected, "%f, not %f", total, expected);
+    free(parts);
+    kr_group_destroy(&group);
+}
+END_TEST
+
 START_TEST(a_group_looks_over_its_edges)
 {
     enum { COLS = 37, MOST_ROWS = 50 };
@@ -843,6 +866,7 @@ int main(void)
     tcase_add_test(c, one_failure_leaves_the_others_alone);
     tcase_add_test(c, many_threads_make_it_once);
     tcase_add_loop_test(c, a_group_does_what_the_reference_does, 0, (int)KR_COUNT(group_lengths));
+    tcase_add_test(c, a_group_rounds_its_sum_once);
     tcase_add_test(c, a_group_looks_over_its_edges);
     tcase_add_loop_test(c, any_driver_function_may_fail, 0, (int)KR_COUNT(functions));
     tcase_set_timeout(c, 60);
