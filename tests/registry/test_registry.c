@@ -12,7 +12,7 @@
 
 #include "registry/internal.h"
 
-enum { N_OPS = 4 }; /* in ops/ */
+enum { N_OPS = 5 }; /* in ops/ */
 
 static kr_error err;
 static kr_registry *registry;
