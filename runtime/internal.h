@@ -9,6 +9,7 @@
 
 #include <kregistry/module.h>
 
+#include "ptx/image/image.h"
 #include "runtime/driver/driver.h"
 
 struct kr_stream {
@@ -188,21 +189,6 @@ static inline CUresult kr__kernel_launch_raw(const kr_kernel *kernel, CUstream s
 /* Fills err from cuLaunchKernel's answer, with the numbers of kernel and configuration. */
 kr_status kr__launch_fail(const kr_kernel *kernel, const kr_launch_config *config, CUresult result,
                           kr_error *err);
-
-/* ---- images (image.c) ---- */
-
-/* What an image says of itself. */
-typedef struct kr__image_facts {
-    kr_image_kind kind;
-    int isa;          /* PTX: .version as 87; else 0 */
-    kr_cc target;     /* PTX, cubin; major 0: not known */
-    char text[64];    /* "PTX 8.7 for sm_90a", "cubin for sm_90", "fatbin" */
-    size_t ptx_bytes; /* PTX: without the NULs at its end */
-} kr__image_facts;
-
-/* Reads them, and refuses (KR_CORRUPT) what no driver should be given: bytes that are no image, an image that
- * goes on past its end, PTX with a NUL inside. */
-kr_status kr__image_read(const void *image, size_t image_bytes, kr__image_facts *ret_facts, kr_error *err);
 
 /* ---- kernels (kernel.c) ---- */
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ptx/image/image.h"
 #include "registry/descriptor.h"
 #include "registry/preamble.h"
 #include "registry/signature.h"
@@ -112,15 +113,6 @@ static bool lowest_arch(kr_nvrtc *nvrtc, const kr__variant *variant, kr_cc *ret_
     return false;
 }
 
-static int isa_of(const char *ptx)
-{
-    int major = 0, minor = 0;
-    const char *version = strstr(ptx, "\n.version ");
-    if (version)
-        sscanf(version, "\n.version %d.%d", &major, &minor);
-    return major * 10 + minor;
-}
-
 /* Writes the text of one image, and its row of the table. */
 static kr_status add_image(kr__text *out, kr__text *rows, const kr__op_def *def, size_t type_index,
                            size_t variant, kr_nvrtc *nvrtc, kr_error *err)
@@ -134,14 +126,17 @@ static kr_status add_image(kr__text *out, kr__text *rows, const kr__op_def *def,
         return status;
     status = kr__signature_check_ptx(def, type_index, variant, compiled->ptx, strlen(compiled->ptx), err);
     if (!status) {
+        const size_t bytes = strlen(compiled->ptx);
+        kr__ptx_head head = {0};
+        kr__ptx_head_read(compiled->ptx, bytes, &head);
         char name[160];
         kr__format(name, sizeof name, "%s_%zu_%s_ptx", def->op.name, type_index,
                    def->op.variants[variant].name);
         kr__text_add(out, "static const char %s[] =\n", name);
-        add_literal(out, compiled->ptx, strlen(compiled->ptx));
+        add_literal(out, compiled->ptx, bytes);
         kr__text_add(out, ";\n");
         kr__text_add(rows, "    {%zu, %zu, KR_IMAGE_PTX, {%d, %d, 0}, %d, %s, sizeof %s - 1},\n", type_index,
-                     variant, arch.major, arch.minor, isa_of(compiled->ptx), name, name);
+                     variant, arch.major, arch.minor, head.isa, name, name);
     }
     kr_compiled_destroy(&compiled);
     return status;

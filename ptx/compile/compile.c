@@ -219,25 +219,16 @@ static kr_status compile_program(compile_job *job)
             NVRTC_TRY(job, nvrtcGet##WHAT, (job)->program, *(ret_data)); \
     } while (0)
 
-/* ".version 8.3" is 83. */
-static int ptx_isa(const char *ptx)
-{
-    const char *version = strstr(ptx, ".version");
-    if (!version)
-        return 0;
-    char *end;
-    const long major = strtol(version + 8, &end, 10);
-    return (int)(major * 10 + (*end == '.' ? strtol(end + 1, NULL, 10) : 0));
-}
-
 static kr_status join(compile_job *job, const char *cubin, size_t cubin_bytes, const char *ptx,
                       size_t ptx_bytes)
 {
+    kr__ptx_head head = {0};
+    kr__ptx_head_read(ptx, ptx_bytes, &head);
     const kr__fatbin_part parts[] = {
         {.kind = KR_IMAGE_CUBIN, .arch = job->compiled.arch, .data = cubin, .bytes = cubin_bytes},
         {.kind = KR_IMAGE_PTX,
          .arch = job->compiled.arch,
-         .isa = ptx_isa(ptx),
+         .isa = head.isa,
          .data = ptx,
          .bytes = ptx_bytes},
     };

@@ -62,6 +62,18 @@ static const char *text_at(const reader *r, const section *table, uint64_t offse
     return memchr(text, 0, table->bytes - offset) ? text : NULL;
 }
 
+/* From ABI 8 (CUDA 13) on it is in the second byte of the flags. */
+static unsigned sm_of(kr__bytes *elf)
+{
+    const uint32_t flags = kr__u32(elf, 0x30);
+    return kr__u8(elf, 8) >= 8 ? flags >> 8 & 0xff : flags & 0xff;
+}
+
+unsigned kr__cubin_sm(const void *image, size_t image_bytes)
+{
+    return sm_of(&(kr__bytes){image, image_bytes, false});
+}
+
 static kr_status read_header(reader *r)
 {
     kr__bytes *elf = &r->elf;
@@ -80,7 +92,7 @@ static kr_status read_header(reader *r)
     r->cubin->abi = kr__u8(elf, 8);
     r->cubin->linked = kr__u16(elf, 0x10) == 2;
     uint32_t flags = kr__u32(elf, 0x30);
-    unsigned sm = r->cubin->abi >= 8 ? flags >> 8 & 0xff : flags & 0xff;
+    unsigned sm = sm_of(elf);
     if (sm < 10)
         return KR_FAIL(err, KR_CORRUPT,
                        "cubin: an SM number was expected in the flags at offset 0x30 (0x%08x)", flags);

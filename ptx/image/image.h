@@ -18,12 +18,35 @@
 
 /* ---- any image ---- */
 
-/* The kind by the first bytes. KR_CORRUPT: none of them, with the bytes found. */
+/* The kind by the first bytes. KR_CORRUPT: none of them, with what it looks like instead. */
 kr_status kr__image_kind(const void *image, size_t image_bytes, kr_image_kind *ret_kind, kr_error *err);
 
 /* The size that the image's own headers give, for a caller such as cuModuleLoadData that has a pointer
  * alone. PTX ends at its NUL. At most `limit` bytes are read. 0: not an image, or it does not fit. */
 size_t kr__image_bytes(const void *image, size_t limit);
+
+/* What an image says of itself. */
+typedef struct kr__image_facts {
+    kr_image_kind kind;
+    int isa;          /* PTX: .version as 87; else 0 */
+    kr_cc target;     /* PTX, cubin; major 0: not known */
+    char text[64];    /* "PTX 8.7 for sm_90a", "cubin for sm_90", "fatbin" */
+    size_t ptx_bytes; /* PTX: without the NULs at its end */
+} kr__image_facts;
+
+/* Reads them, and refuses (KR_CORRUPT) what no driver should be given: bytes that are no image, an image that
+ * goes on past its end, PTX with a NUL inside. */
+kr_status kr__image_read(const void *image, size_t image_bytes, kr__image_facts *ret_facts, kr_error *err);
+
+/* ---- PTX ---- */
+
+typedef struct kr__ptx_head {
+    int isa;      /* .version as 87; 0: not readable */
+    kr_cc target; /* major 0: not readable */
+} kr__ptx_head;
+
+/* Reads .version and .target, which come first. false: no .version, so this is no PTX. */
+bool kr__ptx_head_read(const char *text, size_t bytes, kr__ptx_head *ret_head);
 
 /* ---- cubin ---- */
 
@@ -68,6 +91,9 @@ typedef struct kr__cubin {
 /* KR_CORRUPT: not a cubin, or damaged. The bytes are not needed after the call. */
 kr_status kr__cubin_read(const void *image, size_t image_bytes, kr__cubin **ret_cubin, kr_error *err);
 void kr__cubin_free(kr__cubin **cubin);
+
+/* The SM number in a cubin's header; 0: it has none. */
+unsigned kr__cubin_sm(const void *image, size_t image_bytes);
 
 /* The contents of a named section. false: no such section, or damaged. */
 bool kr__cubin_section(const void *image, size_t image_bytes, const char *name, const void **ret_data,

@@ -6,54 +6,56 @@
 
 #include "ptx/image/bytes.h"
 
-enum { ELF_HEADER_BYTES = 64 };
+enum { ELF_HEADER_BYTES = 64, FATBIN_HEADER_BYTES = 16 };
 
 #define ELF_MAGIC "\177ELF"
 #define FATBIN_MAGIC "\x50\xed\x55\xba"
+#define FATBIN_WRAPPER_MAGIC "\xb1\x43\x62\x46"
 #define LTOIR_MAGIC "\xed\x43\x4e\x7f"
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* White space and comments, then ".version". */
-static bool is_ptx(const char *text, size_t bytes)
+/* No image: say what it looks like. */
+static kr_status fail_unknown(const char *image, size_t bytes, kr_error *err)
 {
-    const char *end = text + bytes;
-    while (text < end) {
-        size_t left = (size_t)(end - text);
-        if (memchr(" \t\r\n\f\v", *text, 6)) {
-            text++;
-        } else if (kr__begins_with(text, left, "//", 2)) {
-            text = memchr(text, '\n', left);
-            if (!text)
-                return false;
-        } else if (kr__begins_with(text, left, "/*", 2)) {
-            text = memmem(text + 2, left - 2, "*/", 2);
-            if (!text)
-                return false;
-            text += 2;
-        } else {
-            return kr__begins_with(text, left, ".version", 8);
-        }
+    if (kr__begins_with(image, bytes, ".target", 7) || kr__begins_with(image, bytes, ".visible", 8))
+        return KR_FAIL(err, KR_CORRUPT, "PTX must begin with .version");
+    if (kr__begins_with(image, bytes, BYTE_ORDER_MARK, 3))
+        return KR_FAIL(err, KR_CORRUPT, "the text begins with a byte order mark, which drivers refuse");
+    if (kr__begins_with(image, bytes, FATBIN_WRAPPER_MAGIC, 4))
+        return KR_FAIL(err, KR_CORRUPT,
+                       "a fatbin wrapper holds an address, not an image: pass what its data points at");
+    enum { LONGEST_NAME = 256, SHOWN = 80 };
+    const size_t n = strnlen(image, bytes < LONGEST_NAME ? bytes : LONGEST_NAME);
+    bool text = n > 0 && n < LONGEST_NAME;
+    for (size_t i = 0; i < n; i++)
+        text = text && (unsigned char)image[i] >= ' ';
+    if (text) {
+        KR_FAIL(err, KR_CORRUPT, "not an image but the text \"%.*s\"%s", (int)(n < SHOWN ? n : SHOWN), image,
+                strchr("./", image[0]) || memchr(image, '.', n) ? ": it looks like a file name" : "");
+        kr__error_advice(err, "Pass the bytes of the file, not its name.");
+        return KR_CORRUPT;
     }
-    return false;
+    kr__bytes found = {(const uint8_t *)image, bytes, false};
+    return KR_FAIL(err, KR_CORRUPT,
+                   "%zu bytes beginning %02x %02x %02x %02x are no PTX, cubin, fatbin or LTO-IR", bytes,
+                   kr__u8(&found, 0), kr__u8(&found, 1), kr__u8(&found, 2), kr__u8(&found, 3));
 }
 
 kr_status kr__image_kind(const void *image, size_t image_bytes, kr_image_kind *ret_kind, kr_error *err)
 {
+    kr__ptx_head head;
+    if (!image || !image_bytes)
+        return KR_FAIL(err, KR_CORRUPT, "the image is empty");
     if (kr__begins_with(image, image_bytes, ELF_MAGIC, 4))
         *ret_kind = KR_IMAGE_CUBIN;
     else if (kr__begins_with(image, image_bytes, FATBIN_MAGIC, 4))
         *ret_kind = KR_IMAGE_FATBIN;
     else if (kr__begins_with(image, image_bytes, LTOIR_MAGIC, 4))
         *ret_kind = KR_IMAGE_LTOIR;
-    else if (is_ptx(image, image_bytes))
+    else if (kr__ptx_head_read(image, image_bytes, &head))
         *ret_kind = KR_IMAGE_PTX;
-    else {
-        kr__bytes bytes = {image, image_bytes, false};
-        return KR_FAIL(
-            err, KR_CORRUPT,
-            "offset 0: PTX (.version), a cubin (7f 45 4c 46) or a fatbin (50 ed 55 ba) was expected; "
-            "found %zu bytes that begin %02x %02x %02x %02x",
-            image_bytes, kr__u8(&bytes, 0), kr__u8(&bytes, 1), kr__u8(&bytes, 2), kr__u8(&bytes, 3));
-    }
+    else
+        return fail_unknown(image, image_bytes, err);
     return KR_OK;
 }
 
@@ -96,6 +98,7 @@ size_t kr__image_bytes(const void *image, size_t limit)
         return elf_bytes(&bytes);
     if (!kr__begins_with(image, limit, FATBIN_MAGIC, 4))
         return strnlen(image, limit);
-    uint64_t end = table_end(kr__u16(&bytes, 6), kr__u64(&bytes, 8), 1);
-    return !bytes.failed && end <= limit ? end : 0;
+    const unsigned header_bytes = kr__u16(&bytes, 6);
+    const uint64_t end = table_end(header_bytes, kr__u64(&bytes, 8), 1);
+    return !bytes.failed && header_bytes >= FATBIN_HEADER_BYTES && end <= limit ? end : 0;
 }

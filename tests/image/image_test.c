@@ -273,7 +273,19 @@ START_TEST(messages_name_the_offset)
     ck_assert_str_eq(err.message, "cubin: machine 190 was expected at offset 0x12, not 62");
     kr_image_kind kind;
     ck_assert_int_eq(kr__image_kind("MZ\1\2", 4, &kind, &err), KR_CORRUPT);
-    ck_assert_ptr_nonnull(strstr(err.message, "found 4 bytes that begin 4d 5a 01 02"));
+    ck_assert_ptr_nonnull(strstr(err.message, "4 bytes beginning 4d 5a 01 02 are no PTX"));
+}
+END_TEST
+
+START_TEST(ptx_with_a_preamble)
+{
+    static const char text[] = "// made by hand\n/* and\n kept */\r\n\n.version 8.0\n.target sm_90a, debug\n";
+    kr__image_facts facts;
+    ck_assert_int_eq(kr__image_read(text, strlen(text), &facts, NULL), KR_OK);
+    ck_assert_int_eq(facts.kind, KR_IMAGE_PTX);
+    ck_assert_int_eq(facts.isa, 80);
+    ck_assert(facts.target.major == 9 && facts.target.suffix == 'a');
+    ck_assert_str_eq(facts.text, "PTX 8.0 for sm_90a");
 }
 END_TEST
 
@@ -557,6 +569,7 @@ int main(void)
     tcase_add_test(cases, damaged_cubins_are_refused);
     tcase_add_test(cases, no_section_lies_past_the_image);
     tcase_add_test(cases, messages_name_the_offset);
+    tcase_add_test(cases, ptx_with_a_preamble);
     tcase_add_test(cases, kinds);
     tcase_add_test(cases, what_is_written_is_read);
     tcase_add_test(cases, compressed_entries);
