@@ -139,10 +139,11 @@ static bool read_devices(const char *text)
 static bool is_uuid(const sc_device *device, const char *text, size_t n)
 {
     enum { GPU = 4, WHOLE = GPU + 36 };
-    char uuid[WHOLE + 1] = "GPU-", *to = uuid + GPU;
+    char uuid[WHOLE + 1] = "GPU-";
+    size_t at = GPU;
     for (int i = 0; i < 16; i++) {
         const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
-        to += snprintf(to, 4, "%s%02x", dash, (uint8_t)device->uuid.bytes[i]);
+        at += (size_t)snprintf(uuid + at, sizeof uuid - at, "%s%02x", dash, (uint8_t)device->uuid.bytes[i]);
     }
     n = n < WHOLE ? n : WHOLE;
     return n > GPU && memcmp(text, "GPU-", GPU) == 0 && strncasecmp(text, uuid, n) == 0;

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-root, cc = sys.argv[1], sys.argv[2]
+root, cc = sys.argv[1], sys.argv[2:]
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "include")
 if not os.path.exists(os.path.join(cuda, "cuda.h")):
     sys.exit(77)
@@ -44,7 +44,7 @@ def values(include, header, expressions):
                 out.write(f'printf("%lld\\n", (long long)({e}));\n')
             out.write("return 0;\n}\n")
         program = os.path.join(work, "probe")
-        subprocess.run([cc, "-w", "-I", include, source, "-o", program], check=True)
+        subprocess.run([*cc, "-w", "-I", include, source, "-o", program], check=True)
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
 
 
