@@ -75,6 +75,11 @@ static kr_status add_header(source *s, char *name)
         if (!status && strlen(text) < bytes)
             status = KR_FAIL(s->err, KR_INVALID_ARGUMENT, "%s: the byte at %zu is zero; it is no source text",
                              name, strlen(text));
+        else if (!status && text && strncmp(text, "\xef\xbb\xbf", 3) == 0)
+            status = KR_FAIL(
+                s->err, KR_INVALID_ARGUMENT,
+                "%s:1: the file begins with a byte-order mark (EF BB BF): save it as UTF-8 without one",
+                name);
     }
     kr__text_free(&path);
     if (status || !text) {

@@ -15,15 +15,17 @@ typedef struct doctor {
     size_t failed;
 } doctor;
 
+/* advice: NULL where there is nothing to do. */
 static void note(doctor *d, const char *name, bool ok, const char *detail, const char *advice)
 {
+    const char *word = !ok ? "FAILED" : advice ? "warning" : "ok";
     d->failed += !ok;
     json_array_append_new(d->checks, json_pack("{s:s, s:b, s:o, s:o}", "name", name, "ok", ok, "detail",
-                                               json_text(detail), "advice", json_text(ok ? NULL : advice)));
+                                               json_text(detail), "advice", json_text(advice)));
     if (d->cli->json)
         return;
-    printf("%s%-8s%s %-16s %s\n", color(stdout, ok), ok ? "ok" : "FAILED", plain(stdout), name, detail);
-    if (!ok && advice && *advice)
+    printf("%s%-8s%s %-16s %s\n", color(stdout, ok), word, plain(stdout), name, detail);
+    if (advice && *advice)
         printf("%-25s %s\n", "", advice);
 }
 
@@ -49,8 +51,9 @@ static bool probe_driver(doctor *d)
     snprintf(text, sizeof text, "%s %s (%s)", info.kind, version_text(info.version, version), info.path);
     note(d, "driver", true, text, NULL);
     snprintf(text, sizeof text, "%zu", d->session.n_devices);
-    note(d, "devices", d->session.n_devices > 0, text,
-         "check that the devices are visible to this process (CUDA_VISIBLE_DEVICES)");
+    const bool any = d->session.n_devices > 0;
+    note(d, "devices", any, text,
+         any ? NULL : "check that the devices are visible to this process (CUDA_VISIBLE_DEVICES)");
     return true;
 }
 
@@ -66,7 +69,10 @@ static void compare_versions(doctor *d, const kr_nvrtc_info *info)
                  nvrtc, driver);
     else
         snprintf(text, sizeof text, "the driver (CUDA %s) takes what NVRTC %s makes", driver, nvrtc);
-    note(d, "versions", true, text, NULL);
+    note(d, "versions", true, text,
+         made > taken ? "use an NVRTC that is not newer than the driver where PTX is loaded; cubins of the "
+                        "same major version run"
+                      : NULL);
 }
 
 /* KR_INVALID_ARGUMENT: the NVRTC that was asked for does not do, so there is no registry to probe with. */
@@ -110,7 +116,8 @@ static void probe_device(doctor *d, kr_device *device, const kr_op *op)
              device_text(device, device_name, sizeof device_name), r.variant,
              kr_image_kind_name(r.image_kind), arch_text(r.image_kind, r.image_arch, arch), r.image_origin,
              result.ok ? "right" : "wrong");
-    note(d, name, result.ok, text, "run kregistry verify saxpy.f32 --device with its ordinal");
+    note(d, name, result.ok, text,
+         result.ok ? NULL : "run kregistry verify saxpy.f32 --device with its ordinal");
 }
 
 static void probe_devices(doctor *d)

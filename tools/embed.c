@@ -45,13 +45,27 @@ static void add_literal(kr__text *out, const char *text, size_t bytes)
     kr__text_add(out, open ? "\"" : "    \"\"");
 }
 
+/* What reference() must be, so that the compiler names the line where it is something else. */
+static void add_prototype(kr__text *out, const kr__op_def *def)
+{
+    const kr_op *op = &def->op;
+    kr__text_add(out, "static void reference(");
+    for (size_t i = 0; i < op->n_args; i++) {
+        const kr_op_arg *arg = &op->args[i];
+        kr__text_add(out, "%s%s%s%s", i ? ", " : "", arg->shape && arg->role == KR_ROLE_IN ? "const " : "",
+                     def->arg_is_t[i] ? "T" : kr__c_type(def->arg_types[i]), arg->shape ? " *" : "");
+    }
+    kr__text_add(out, ");\n");
+}
+
 /* reference() called with the arguments out of an array of pointers. */
 static void add_reference(kr__text *out, const kr__op_def *def, size_t type_index)
 {
     const kr_op *op = &def->op;
     kr__preamble_instance(out, op, type_index);
+    kr__text_add(out, "#define reference KR_LOCAL(reference)\n");
+    add_prototype(out, def);
     kr__text_add(out,
-                 "#define reference KR_LOCAL(reference)\n"
                  "#include \"%s\"\n"
                  "static void KR_LOCAL(unpack)(void *const args[])\n{\n    reference(",
                  op->file);
@@ -169,6 +183,17 @@ static kr_status check_unique(kr__op_def *const *defs, size_t n, kr_error *err)
     return KR_OK;
 }
 
+static kr_status check_reference(const kr__op_def *def, kr_error *err)
+{
+    if (strstr(def->text, "#ifdef KR_REFERENCE") && strstr(def->text, "void reference("))
+        return KR_OK;
+    KR_FAIL(err, KR_INVALID_ARGUMENT, "%s:1: there is no C reference, which op %s is verified against",
+            def->op.file, def->op.name);
+    kr__error_advice(err,
+                     "Add #ifdef KR_REFERENCE, static void reference(...) with the op's arguments, #endif.");
+    return KR_INVALID_ARGUMENT;
+}
+
 static kr_status add_all(kr__text *out, kr__op_def *const *defs, size_t n, kr_nvrtc *nvrtc, kr_error *err)
 {
     kr__text table = {0};
@@ -216,6 +241,8 @@ static kr_status embed(const char *to, char *const *paths, size_t n, kr__text *f
         n_read += !status;
         if (!status)
             status = check_unique(defs, n_read, err);
+        if (!status)
+            status = check_reference(defs[n_read - 1], err);
     }
     if (!status)
         status = add_all(&out, defs, n, nvrtc, err);

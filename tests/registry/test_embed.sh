@@ -31,6 +31,16 @@ sed 's/T\[n\]  inout/T[m]  inout/' "$ops/axpy.cu" >"$work/bad.cu"
 refused "a malformed descriptor" '^bad.cu:8: there is no size "m" before it$' "$work/out.c" "$work/bad.cu"
 cp "$ops/axpy.cu" "$work/again.cu"
 refused "a name twice" 'again.cu:1: the op name "axpy" is taken by axpy.cu' "$work/out.c" "$ops/axpy.cu" "$work/again.cu"
+sed 's/KR_REFERENCE/KR_REFERENZ/' "$ops/axpy.cu" >"$work/bad.cu"
+refused "no reference" '^bad.cu:1: there is no C reference' "$work/out.c" "$work/bad.cu"
+# The compiler judges the reference's arguments, and names its line.
+sed '/static void reference/s/uint64_t n/uint32_t n/' "$ops/axpy.cu" >"$work/bad.cu"
+"$embed" "$work/out.c" "$work/bad.cu" >"$work/log" 2>&1 || fail "a reference of other arguments"
+root=$ops/../../..
+"${CC:-cc}" -fsyntax-only -I"$root" -I"$root/include" -I"$work" "$work/out.c" >"$work/log" 2>&1 &&
+    fail "a reference of other arguments compiles"
+grep -q 'conflicting types' "$work/log" && grep -q 'bad.cu:19:' "$work/log" || fail "a reference of other arguments: no line"
+rm "$work/out.c"
 refused "a file that is not there" 'none.cu' "$work/out.c" "$work/none.cu"
 refused "PTX without NVRTC" "$work/no_nvrtc" --ptx=required "--nvrtc=$work/no_nvrtc" "$work/out.c" "$ops/axpy.cu"
 
@@ -56,6 +66,8 @@ printf '#define KR_LOCAL_MORE 1\nstruct more { int x; };' >"$work/folder/more.cu
 grep -q '{1, axpy_header_names, axpy_header_texts}' "$work/out.c" || fail "an include: not by its name"
 grep -q "/axpy.cu $work/folder/more.cuh" "$work/out.d" || fail "an include: not an input of the build"
 rm "$work/out.c"
+printf '\357\273\277struct more { int x; };' >"$work/folder/more.cuh"
+refused "a byte-order mark in an include" '^more.cuh:1: the file begins with a byte-order mark' "$work/out.c" "$work/folder"
 
 # Where there is NVRTC: a source that does not compile, and parameters that differ, end the build.
 if "$embed" --ptx=required "$work/out.c" "$ops/axpy.cu" >"$work/log" 2>&1; then
@@ -72,6 +84,8 @@ if "$embed" --ptx=required "$work/out.c" "$ops/axpy.cu" >"$work/log" 2>&1; then
     printf '#pragma once\n#include "guarded.cuh"\nstruct guarded { int x; };\n' >"$work/folder/guarded.cuh"
     "$embed" --ptx=required "$work/out.c" "$work/folder" >"$work/log" 2>&1 || fail "hidden includes"
     rm "$work/out.c"
+    { cat "$ops/axpy.cu"; echo '#include "nowhere.cuh"'; } >"$work/folder/axpy.cu"
+    refused "an include that is not there" 'Put the file beside axpy.cu' --ptx=auto "$work/out.c" "$work/folder/axpy.cu"
     sed 's/plain(uint64_t n/plain(uint32_t n/' "$ops/axpy.cu" >"$work/bad.cu"
     refused "a parameter that differs" "argument 1 'n' is u64 (8 bytes) in the descriptor, 4 bytes" --ptx=auto \
         "$work/out.c" "$work/bad.cu"
