@@ -92,7 +92,7 @@ static kr_status check_block(const char *op, const kr__launch_rule *rule, const 
                         "%s: a block of %ux%ux%u is asked for, but this kernel is written for %ux%ux%u", op,
                         at_least_1(block[0]), at_least_1(block[1]), at_least_1(block[2]),
                         at_least_1(rule->block[0]), at_least_1(rule->block[1]), at_least_1(rule->block[2]));
-                kr__error_advice(err, "Leave the block out");
+                kr__error_advice(err, "Leave the block out.");
                 return KR_INVALID_ARGUMENT;
             }
         return KR_OK;
@@ -101,7 +101,7 @@ static kr_status check_block(const char *op, const kr__launch_rule *rule, const 
         KR_FAIL(err, KR_INVALID_ARGUMENT,
                 "%s: a block of %ux%ux%u is asked for, but this kernel is one-dimensional", op,
                 at_least_1(block[0]), at_least_1(block[1]), at_least_1(block[2]));
-        kr__error_advice(err, "Give the block one dimension");
+        kr__error_advice(err, "Give the block one dimension.");
         return KR_INVALID_ARGUMENT;
     }
     if (block[0] > (unsigned)kernel->max_threads_per_block) {
@@ -109,7 +109,7 @@ static kr_status check_block(const char *op, const kr__launch_rule *rule, const 
             err, KR_INVALID_ARGUMENT,
             "%s: a block of %u threads is asked for; with %d registers a thread this kernel takes at most %d",
             op, block[0], kernel->registers, kernel->max_threads_per_block);
-        kr__error_advice(err, "Ask for a block of at most %d threads", kernel->max_threads_per_block);
+        kr__error_advice(err, "Ask for a block of at most %d threads.", kernel->max_threads_per_block);
         return KR_INVALID_ARGUMENT;
     }
     return KR_OK;
@@ -135,7 +135,7 @@ static kr_status check_grid(const char *op, const kr__launch_rule *rule, const k
                 "%s: %u blocks in %c are asked for; the work has %" PRIu64 " to %" PRIu64
                 ", the device takes %u",
                 op, asked, "xyz"[i], least, most, g -> max_grid[i]);
-        kr__error_advice(err, "Leave the grid out");
+        kr__error_advice(err, "Leave the grid out.");
         return KR_INVALID_ARGUMENT;
     }
     return KR_OK;

@@ -43,7 +43,7 @@ static kr_status wrong(reader *r, const char *format, ...)
     if (r->form)
         kr__error_advice(r->err, "The line's form is: //! %s", r->form);
     else
-        kr__error_advice(r->err, "docs/descriptor.md describes the lines");
+        kr__error_advice(r->err, "Docs/descriptor.md describes the lines.");
     return KR_INVALID_ARGUMENT;
 }
 

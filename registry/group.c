@@ -458,7 +458,7 @@ kr_status kr_group_run(kr_group *group, kr_registry *registry, const char *full_
         KR_FAIL(err, KR_INVALID_ARGUMENT, "%s has no split line: it cannot be divided over devices",
                 op->name);
         kr__error_op(err, full_name);
-        kr__error_advice(err, "Run it on one device with kr_launch");
+        kr__error_advice(err, "Run it on one device with kr_launch.");
         return KR_INVALID_ARGUMENT;
     }
     status = read_args(&r, args, n_args, err);

@@ -299,7 +299,7 @@ static kr_status check_align(const request *r, size_t index, const kr_arg *value
             "argument %zu '%s' is at 0x%llx; this launcher's variant %s needs a multiple of %llu", index + 1,
             def_of(r)->op.args[index].name, (unsigned long long)address,
             def_of(r)->op.variants[r->variant].name, (unsigned long long)needed);
-    kr__error_advice(err, "Make another launcher for such buffers");
+    kr__error_advice(err, "Make another launcher for such buffers.");
     return KR_INVALID_ARGUMENT;
 }
 
@@ -318,7 +318,7 @@ kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_
         KR_FAIL(err, KR_INVALID_ARGUMENT,
                 "argument %zu '%s' is a size, which the launch configuration follows from", at + 1,
                 op->args[at].name);
-        kr__error_advice(err, "Make another launcher for another size");
+        kr__error_advice(err, "Make another launcher for another size.");
         return in_op(r, KR_INVALID_ARGUMENT, err);
     }
     kr__bound bound = r->bound;

@@ -208,9 +208,9 @@ static kr_status none_will_do(const want *w, const char *reasons, kr_error *err)
     kr__error_op(err, kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
     kr__error_device(err, info->ordinal);
     if (kr__registry_nvrtc(w->registry))
-        kr__error_advice(err, "`kregistry explain %s` shows every choice", op_name);
+        kr__error_advice(err, "`kregistry explain %s` shows every choice.", op_name);
     else if (w->registry->no_nvrtc)
-        kr__error_advice(err, "Let NVRTC be used, or ship an image for this device");
+        kr__error_advice(err, "Let NVRTC be used, or ship an image for this device.");
     else
         kr__registry_tell_nvrtc(w->registry, err);
     return KR_NOT_ON_THIS_DEVICE;
@@ -351,7 +351,7 @@ static kr_status not_aligned(const want *w, uint64_t align_bytes, kr_error *err)
             w->entry->def->op.variants[w->variant].name, (unsigned long long)needed,
             (unsigned long long)align_bytes);
     kr__error_op(err, kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
-    kr__error_advice(err, "Begin every buffer at a multiple of %llu bytes", (unsigned long long)needed);
+    kr__error_advice(err, "Begin every buffer at a multiple of %llu bytes.", (unsigned long long)needed);
     return KR_INVALID_ARGUMENT;
 }
 

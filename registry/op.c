@@ -23,7 +23,7 @@ static kr_status value_of(const kr_op *op, const kr__expression *expression, con
         return KR_OK;
     KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: %s", op->name, problem);
     kr__error_op(err, op->name);
-    kr__error_advice(err, "Give sizes whose product is a number of elements that can exist");
+    kr__error_advice(err, "Give sizes whose product is a number of elements that can exist.");
     return KR_INVALID_ARGUMENT;
 }
 

@@ -55,7 +55,7 @@ static void suggest(const kr__ops *ops, const char *full_name, kr_error *err)
     if (best[0])
         kr__error_advice(err, "Did you mean \"%s\"?", best);
     else
-        kr__error_advice(err, "`kregistry list` shows the ops");
+        kr__error_advice(err, "`kregistry list` shows the ops.");
 }
 
 static void list_types(const kr_op *op, char *to, size_t bytes)
@@ -73,7 +73,7 @@ static kr_status find_type(const kr_op *op, const char *type, size_t *ret_type_i
     list_types(op, types, sizeof types);
     if (!type && op->n_types > 1) {
         KR_FAIL(err, KR_NOT_FOUND, "%s has several types: %s", op->name, types);
-        kr__error_advice(err, "Name one: %s.%s", op->name, kr_type_name(op->types[0]));
+        kr__error_advice(err, "Name one: %s.%s.", op->name, kr_type_name(op->types[0]));
         return KR_NOT_FOUND;
     }
     *ret_type_index = 0;
@@ -124,7 +124,7 @@ kr_status kr__variant_find(const kr_op *op, const char *name, size_t *ret_varian
     }
     KR_FAIL(err, KR_NOT_FOUND, "%s has no variant \"%s\"", op->name, name);
     kr__error_op(err, op->name);
-    kr__error_advice(err, "Its variants are %s", names);
+    kr__error_advice(err, "Its variants are %s.", names);
     return KR_NOT_FOUND;
 }
 
@@ -206,7 +206,7 @@ static kr_status publish(kr_registry *registry, kr__entry *const *entries, size_
             status = KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: the op name \"%s\" is taken by %s", op->file,
                              op->name, taken->def->op.file);
             kr__error_op(err, op->name);
-            kr__error_advice(err, "Give one of the two another name");
+            kr__error_advice(err, "Give one of the two another name.");
             break;
         }
         const size_t at = place_of(ops, op->name, strlen(op->name));

@@ -35,7 +35,7 @@ static kr_status compare(const kr__op_def *def, size_t type_index, size_t varian
             variant_name, op->n_args, compiled->n);
     if (status) {
         kr__error_op(err, name);
-        kr__error_advice(err, "Make the kernel's parameters in %s those of its arg lines", op->file);
+        kr__error_advice(err, "Make the kernel's parameters in %s those of its arg lines.", op->file);
     }
     return status;
 }

@@ -187,6 +187,6 @@ kr_status kr__source_list(const char *folder, char ***ret_paths, size_t *ret_n, 
     if (n)
         return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the names of %d files", n);
     KR_FAIL(err, KR_NOT_FOUND, "the folder %s has no .cu file", folder);
-    kr__error_advice(err, "Give a folder of .cu files with descriptors");
+    kr__error_advice(err, "Give a folder of .cu files with descriptors.");
     return KR_NOT_FOUND;
 }

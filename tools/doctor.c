@@ -53,7 +53,7 @@ static bool probe_driver(doctor *d)
     snprintf(text, sizeof text, "%zu", d->session.n_devices);
     const bool any = d->session.n_devices > 0;
     note(d, "devices", any, text,
-         any ? NULL : "check that the devices are visible to this process (CUDA_VISIBLE_DEVICES)");
+         any ? NULL : "Check that the devices are visible to this process (CUDA_VISIBLE_DEVICES).");
     return true;
 }
 
@@ -70,8 +70,8 @@ static void compare_versions(doctor *d, const kr_nvrtc_info *info)
     else
         snprintf(text, sizeof text, "the driver (CUDA %s) takes what NVRTC %s makes", driver, nvrtc);
     note(d, "versions", true, text,
-         made > taken ? "use an NVRTC that is not newer than the driver where PTX is loaded; cubins of the "
-                        "same major version run"
+         made > taken ? "Use an NVRTC that is not newer than the driver where PTX is loaded; cubins of the "
+                        "same major version run."
                       : NULL);
 }
 
@@ -117,7 +117,7 @@ static void probe_device(doctor *d, kr_device *device, const kr_op *op)
              kr_image_kind_name(r.image_kind), arch_text(r.image_kind, r.image_arch, arch), r.image_origin,
              result.ok ? "right" : "wrong");
     note(d, name, result.ok, text,
-         result.ok ? NULL : "run kregistry verify saxpy.f32 --device with its ordinal");
+         result.ok ? NULL : "Run kregistry verify saxpy.f32 --device with its ordinal.");
 }
 
 static void probe_devices(doctor *d)

@@ -144,9 +144,9 @@ void suggest(kr_error *err, const char *name, const char *const *names, size_t n
     for (size_t i = 0; i < n; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
     if (near)
-        tool_advice(err, "did you mean \"%s\"?", near);
+        tool_advice(err, "Did you mean \"%s\"?", near);
     else
-        tool_advice(err, "there is %s", all);
+        tool_advice(err, "There is %s", all);
 }
 
 /* ---- reading the command line ---- */
@@ -184,9 +184,9 @@ static kr_status unknown_option(kr_error *err, const char *word, const cli_comma
     const char *near = nearest(name + strspn(name, "-"), names, n);
     tool_fail(err, KR_INVALID_ARGUMENT, "unknown option %s", name);
     if (near)
-        tool_advice(err, "did you mean --%s?", near);
+        tool_advice(err, "Did you mean --%s?", near);
     else
-        tool_advice(err, "kregistry %s--help lists the options", command ? "COMMAND " : "");
+        tool_advice(err, "`kregistry %s--help` lists the options.", command ? "COMMAND " : "");
     return err->status;
 }
 
@@ -400,7 +400,7 @@ static int no_command(const invocation *cli)
         return EXIT_USAGE;
     }
     tool_fail(&err, KR_INVALID_ARGUMENT, "no command");
-    tool_advice(&err, "kregistry --help lists them");
+    tool_advice(&err, "`kregistry --help` lists them.");
     return cli_fail(cli, &err);
 }
 

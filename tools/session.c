@@ -66,7 +66,7 @@ static kr_status open_softcuda(session *s, const invocation *cli, kr_error *err)
     if (find_softcuda(s->driver_path, sizeof s->driver_path))
         return open_runtime(s, cli, s->driver_path, err);
     tool_fail(err, KR_NOT_ON_THIS_MACHINE, "softcuda's libcuda.so.1 is not beside this program");
-    tool_advice(err, "set KREGISTRY_SOFTCUDA to its path");
+    tool_advice(err, "Set KREGISTRY_SOFTCUDA to its path.");
     return err->status;
 }
 
@@ -128,7 +128,7 @@ kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
     if (wants_no_nvrtc(cli)) {
         tool_fail(err, KR_NOT_ON_THIS_MACHINE, "NVRTC is switched off");
-        tool_advice(err, "leave out --nvrtc none and KREGISTRY_NVRTC=none");
+        tool_advice(err, "Leave out --nvrtc none and KREGISTRY_NVRTC=none.");
         return err->status;
     }
     const char *told = told_nvrtc(cli);
@@ -171,7 +171,7 @@ static kr_status no_such_device(const session *s, const char *name, kr_error *er
         snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", text);
     }
     tool_fail(err, KR_NOT_FOUND, "no device \"%s\"; there is %s", name, all);
-    tool_advice(err, "kregistry devices lists ordinals, UUIDs and PCI ids");
+    tool_advice(err, "`kregistry devices` lists ordinals, UUIDs and PCI ids.");
     return err->status;
 }
 
@@ -277,7 +277,7 @@ static kr_status check_type(const kr_op *op, const char *name, kr_error *err)
     if (op->n_types)
         suggest(err, name, names, op->n_types);
     else
-        tool_advice(err, "%s has one type; leave --type out", op->name);
+        tool_advice(err, "%s has one type; leave --type out.", op->name);
     return err->status;
 }
 
@@ -300,7 +300,7 @@ static void suggest_op(kr_registry *registry, const char *name, kr_error *err)
         names[i] = kr_registry_op(registry, i)->name;
     const char *near = strchr(name, '.') ? NULL : nearest(name, names, n);
     if (near)
-        tool_advice(err, "did you mean \"%s\"?", near);
+        tool_advice(err, "Did you mean \"%s\"?", near);
     free(names);
 }
 
@@ -363,7 +363,7 @@ kr_status none_matches(kr_registry *registry, const char *glob, kr_error *err)
     if (!strpbrk(glob, "*?[") && find_full_name(registry, glob, &op, NULL, err))
         return err->status;
     tool_fail(err, KR_NOT_FOUND, "no op matches \"%s\"", glob);
-    tool_advice(err, "kregistry list shows all ops");
+    tool_advice(err, "`kregistry list` shows all ops.");
     return err->status;
 }
 

@@ -86,13 +86,13 @@ static kr_status check_call(const compile_job *job)
         return KR_FAIL(job->err, KR_INVALID_ARGUMENT, "%d is no kind of image", (int)given->kind);
     if (gives_option(given, "--gpu-architecture", "-arch")) {
         KR_FAIL(job->err, KR_INVALID_ARGUMENT, "an option gives the arch, beside %s", job->target);
-        kr__error_advice(job->err, "give the arch as kr_compile's argument alone");
+        kr__error_advice(job->err, "Give the arch as kr_compile's argument alone.");
         return KR_INVALID_ARGUMENT;
     }
     if (given->kind == KR_IMAGE_LTOIR && !job->nvrtc->table.nvrtcGetLTOIR) {
         KR_FAIL(job->err, KR_NOT_ON_THIS_MACHINE, "NVRTC %d.%d (%s) has no nvrtcGetLTOIR",
                 job->nvrtc->info.major, job->nvrtc->info.minor, job->nvrtc->info.path);
-        kr__error_advice(job->err, "use NVRTC 12.0 or later");
+        kr__error_advice(job->err, "Use NVRTC 12.0 or later.");
         return KR_NOT_ON_THIS_MACHINE;
     }
     return knows_arch(&job->nvrtc->info, job->compiled.arch) ? KR_OK : kr__arch_unknown(job);
@@ -226,11 +226,7 @@ static kr_status join(compile_job *job, const char *cubin, size_t cubin_bytes, c
     kr__ptx_head_read(ptx, ptx_bytes, &head);
     const kr__fatbin_part parts[] = {
         {.kind = KR_IMAGE_CUBIN, .arch = job->compiled.arch, .data = cubin, .bytes = cubin_bytes},
-        {.kind = KR_IMAGE_PTX,
-         .arch = job->compiled.arch,
-         .isa = head.isa,
-         .data = ptx,
-         .bytes = ptx_bytes},
+        {.kind = KR_IMAGE_PTX, .arch = job->compiled.arch, .isa = head.isa, .data = ptx, .bytes = ptx_bytes},
     };
     void *image;
     size_t bytes;
@@ -267,7 +263,7 @@ static kr_status fetch_image(compile_job *job)
     if (!cubin_bytes && !ptx_bytes) {
         KR_FAIL(job->err, KR_FOREIGN, "NVRTC made no %s of %s for %s", kr_image_kind_name(kind), job->name,
                 job->target);
-        kr__error_advice(job->err, "look for an option that changes what NVRTC makes, such as -dlto");
+        kr__error_advice(job->err, "Look for an option that changes what NVRTC makes, such as -dlto.");
         return KR_FOREIGN;
     }
     if (ptx && !(compiled->entries = kr__ptx_entries(ptx, &job->arena, &compiled->n_entries)))
@@ -295,7 +291,7 @@ static kr_status fetch_lowered_names(compile_job *job)
         if (!lowered || !lowered[0]) {
             KR_FAIL(job->err, KR_INVALID_ARGUMENT, "NVRTC has no lowered name for \"%s\" of %s",
                     given->name_expressions[i], job->name);
-            kr__error_advice(job->err, "name the kernel or variable itself, without an alias");
+            kr__error_advice(job->err, "Name the kernel or variable itself, without an alias.");
             return KR_INVALID_ARGUMENT;
         }
         names[i] = kr__arena_text(&job->arena, lowered, strlen(lowered));

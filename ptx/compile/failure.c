@@ -48,11 +48,11 @@ static kr_status source_failed(const compile_job *job)
     add_include_notes(job, &log);
     kr__error_log(job->err, log.data);
     if (log.data && strstr(log.data, "open source file"))
-        kr__error_advice(job->err, "add the header's folder with an -I option, or give the header as text%s",
+        kr__error_advice(job->err, "Add the header's folder with an -I option, or give the header as text.%s",
                          job->nvrtc->toolkit_include ? ""
-                                                     : "; no CUDA toolkit headers lie beside this NVRTC");
+                                                     : " No CUDA toolkit headers lie beside this NVRTC.");
     else
-        kr__error_advice(job->err, "correct the source; > marks the lines in the log");
+        kr__error_advice(job->err, "Correct the source; > marks the lines in the log.");
     kr__text_free(&log);
     return KR_COMPILE_FAILED;
 }
@@ -71,12 +71,12 @@ static kr_status option_refused(const compile_job *job)
     if (is_arch) {
         status = KR_FAIL(job->err, KR_NOT_ON_THIS_MACHINE, "NVRTC %d.%d (%s) cannot compile for %s",
                          info->major, info->minor, info->path, job->target);
-        kr__error_advice(job->err, "use a newer NVRTC, or leave out the arch's suffix");
+        kr__error_advice(job->err, "Use a newer NVRTC, or leave out the arch's suffix.");
     } else {
         status =
             KR_FAIL(job->err, KR_INVALID_ARGUMENT, "NVRTC %d.%d (%s) refuses an option: %.*s", info->major,
                     info->minor, info->path, first_line_bytes(job->compiled.log), job->compiled.log);
-        kr__error_advice(job->err, "remove the option, or spell it as this version of NVRTC does");
+        kr__error_advice(job->err, "Remove the option, or spell it as this version of NVRTC does.");
     }
     kr__error_log(job->err, log.data);
     kr__text_free(&log);
@@ -90,7 +90,7 @@ static kr_status builtins_missing(const compile_job *job)
             nvrtc->info.major, nvrtc->info.minor, nvrtc->info.path,
             nvrtc->builtins_problem ? nvrtc->builtins_problem : nvrtc->builtins);
     kr__error_log(job->err, job->compiled.log);
-    kr__error_advice(job->err, "install NVRTC whole: libnvrtc-builtins.so.%d.%d belongs beside libnvrtc.so",
+    kr__error_advice(job->err, "Install NVRTC whole: libnvrtc-builtins.so.%d.%d belongs beside libnvrtc.so.",
                      nvrtc->info.major, nvrtc->info.minor);
     return KR_NOT_ON_THIS_MACHINE;
 }
@@ -121,7 +121,7 @@ kr_status kr__nvrtc_failed(const compile_job *job, nvrtcResult result, const cha
         status = KR_FAIL(job->err, KR_FOREIGN, "NVRTC %d.%d (%s) failed on %s: %s", info->major, info->minor,
                          info->path, job->name, result_name);
         kr__error_log(job->err, job->compiled.log);
-        kr__error_advice(job->err, "try another version of NVRTC");
+        kr__error_advice(job->err, "Try another version of NVRTC.");
     }
     kr__error_code(job->err, KR_API_NVRTC, result, result_name, function);
     return status;
@@ -150,10 +150,10 @@ kr_status kr__arch_unknown(const compile_job *job)
     kr__text_free(&known);
     if (below)
         kr__error_advice(
-            job->err, "use a newer NVRTC, or compile to PTX for compute_%d, which newer devices run", below);
+            job->err, "Use a newer NVRTC, or compile to PTX for compute_%d, which newer devices run.", below);
     else
         kr__error_advice(job->err,
-                         "%s is older than this NVRTC supports: use an earlier one, or ship a cubin or PTX",
+                         "%s is older than this NVRTC supports: use an earlier one, or ship a cubin or PTX.",
                          job->target);
     return KR_NOT_ON_THIS_MACHINE;
 }

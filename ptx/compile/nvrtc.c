@@ -130,9 +130,9 @@ static kr_status not_found(const char *source, const kr__text *tried, kr_error *
         KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "no usable NVRTC on this machine");
     kr__error_log(err, tried->data);
     kr__error_advice(err, source
-                              ? "give the libnvrtc.so file of CUDA 11.2 or later, or a folder that holds it"
-                              : "install the Python package nvidia-cuda-nvrtc or a CUDA toolkit, or set "
-                                "KREGISTRY_NVRTC to the libnvrtc.so file");
+                              ? "Give the libnvrtc.so file of CUDA 11.2 or later, or a folder that holds it."
+                              : "Install the Python package nvidia-cuda-nvrtc or a CUDA toolkit, or set "
+                                "KREGISTRY_NVRTC to the libnvrtc.so file.");
     return KR_NOT_ON_THIS_MACHINE;
 }
 

@@ -45,7 +45,8 @@ kr_status kr__require_list(kr_error *err, const char *name, const void *list, si
 /* Puts a foreign code beside an error already filled. `function` must be a static string. */
 void kr__error_code(kr_error *err, kr_api api, int code, const char *code_name, const char *function);
 
-/* The rest of an error already filled. All accept err NULL. */
+/* The rest of an error already filled. All accept err NULL. Advice is one sentence, as people write them:
+ * "Use a smaller block." or "Did you mean \"saxpy\"?" */
 void kr__error_advice(kr_error *err, const char *format, ...) KR_PRINTF(2, 3);
 void kr__error_log(kr_error *err, const char *log);
 void kr__error_op(kr_error *err, const char *op);

@@ -34,14 +34,14 @@ static const row rows[] = {
     {"--help", 0, "kregistry COMMAND", 0},
     {"run --help", 0, "kregistry run OP", 0},
     {"", 2, NULL, 0},
-    {"lst", 2, "did you mean \"list\"?", 0},
-    {"list --jsn", 2, "did you mean --json?", 0},
-    {"frob", 2, "there is list, devices, ", 0}, /* no suggestion where nothing is near */
-    {"list --bogus", 2, "--help lists the options", 0},
+    {"lst", 2, "Did you mean \"list\"?", 0},
+    {"list --jsn", 2, "Did you mean --json?", 0},
+    {"frob", 2, "There is list, devices, ", 0}, /* no suggestion where nothing is near */
+    {"list --bogus", 2, "--help` lists the options.", 0},
     {"--json", 2, NULL, 0},
     {"list --js", 2, "unknown option --js", 0}, /* no abbreviations */
     {"list --json=x", 2, "--json takes no value", 0},
-    {"list --color nevver", 2, "did you mean \"never\"?", 0},
+    {"list --color nevver", 2, "Did you mean \"never\"?", 0},
     {"list --color maybe", 2, "--color", 0},
     {"run", 2, "needs OP", 0},
     {"run a b", 2, "one word too many", 0},
@@ -52,7 +52,7 @@ static const row rows[] = {
     {"completion tcsh", 2, "unknown shell", 0},
     /* without a driver */
     {NO_DRIVER "list saxpy", 0, "y[i] = a * x[i] + y[i]", 0},
-    {"list saxpi", 2, "did you mean \"saxpy\"?", 0},
+    {"list saxpi", 2, "Did you mean \"saxpy\"?", 0},
     {"list 'zz*'", 2, "no op matches", 0},
     {"list --ops OPS/../bad", 2, "bad.cu:4:", 0},
     {"list --ops OPS/none", 2, "OPS/none", 0},
@@ -65,12 +65,12 @@ static const row rows[] = {
     {"explain saxpy.f32 --cc 4.0 --nvrtc-archs none", 1, NULL, 0},
     {"explain saxpy.f32 --cc 9.x", 2, "9.x", 0},
     {"explain saxpi.f32 --cc 9.0", 2, "saxpy.f32", 0},
-    {"explain saxpy --type f23 --cc 9.0", 2, "there is f32, f64", 0},
-    {"explain saxpy --variant vec5 --cc 9.0", 2, "did you mean \"vec4\"?", 0},
+    {"explain saxpy --type f23 --cc 9.0", 2, "There is f32, f64", 0},
+    {"explain saxpy --variant vec5 --cc 9.0", 2, "Did you mean \"vec4\"?", 0},
     {"check --cc 7.5,9.0,12.0 --nvrtc-archs 75,80,90,120", 0, "0 missing", 0},
     {"check saxpy --cc 9.0 --no-nvrtc --driver-version 11.0", 1, NULL, 0},
     {"check saxpy", 2, "--cc", 0},
-    {"check saxpi --cc 9.0", 2, "did you mean \"saxpy\"?", 0},
+    {"check saxpi --cc 9.0", 2, "Did you mean \"saxpy\"?", 0},
     {"check --cc 9.0,x", 2, "x", 0},
     {"check --cc 9.0a", 2, "9.0a: a belongs to an image's target", 0},
     {"explain saxpy.f32 --cc 90a", 2, "90a: a belongs", 0},
@@ -104,8 +104,8 @@ static const row rows[] = {
     {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/t.json", 0, "verified", SOFTCUDA},
     {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/none/t.json", 2, "cannot write", SOFTCUDA},
     {SOFT "run saxpi.f32", 2, "saxpy.f32", SOFTCUDA},
-    {SOFT "run saxpi", 2, "did you mean \"saxpy\"?", SOFTCUDA},
-    {SOFT "verify saxpi", 2, "did you mean \"saxpy\"?", SOFTCUDA},
+    {SOFT "run saxpi", 2, "Did you mean \"saxpy\"?", SOFTCUDA},
+    {SOFT "verify saxpi", 2, "Did you mean \"saxpy\"?", SOFTCUDA},
     {SOFT "run saxpy --type f16", 2, "no type \"f16\"", SOFTCUDA},
     {SOFT "run saxpy.f32 --type f64", 2, "not of type f64", SOFTCUDA},
     {SOFT "run saxpy.f64 --type f64 --n 10", 0, "verified", SOFTCUDA},
@@ -128,7 +128,7 @@ static const row rows[] = {
     {SOFT "verify saxpy.f32 --shift 1", 2, "takes multiples of 4", SOFTCUDA},
     {SOFT "verify saxpy.f32 --shift 4 --quick", 2, "vec4 of saxpy.f32 takes multiples of 16", SOFTCUDA},
     {SOFT "verify saxpy.f32 --shift 18446744073709551615", 2, "--shift 18446744073709551615", SOFTCUDA},
-    {SOFT "run saxpy --variant vec5", 2, "did you mean \"vec4\"?", SOFTCUDA},
+    {SOFT "run saxpy --variant vec5", 2, "Did you mean \"vec4\"?", SOFTCUDA},
     {SOFT "run saxpy --n ten", 2, "not a number", SOFTCUDA},
     {SOFT "run saxpy --shape 10x10", 2, "--shape 10x10", SOFTCUDA},
     {SOFT "run saxpy --n 10 --block 2048", 2, "--block 2048", SOFTCUDA},
@@ -146,12 +146,12 @@ static const row rows[] = {
      "wrong: red zone of y at 10", SOFTCUDA | NVRTC},
     {SOFT "run faults --ops OPS/faults.cu --n 10", 1, "CUDA", SOFTCUDA | NVRTC},
     {SOFT "verify fill.f32 --shape 100 --class ordinary", 0, "0 failed", SOFTCUDA},
-    {SOFT "verify fill.f32 --class ordinari", 2, "did you mean \"ordinary\"?", SOFTCUDA},
+    {SOFT "verify fill.f32 --class ordinari", 2, "Did you mean \"ordinary\"?", SOFTCUDA},
     {SOFT "verify fill.f32 --limit 0", 2, "--limit 0", SOFTCUDA},
     {SOFT "verify fill.f33", 2, "fill", SOFTCUDA},
     {SOFT "verify future --ops OPS/future.cu", 1, "nothing was checked", SOFTCUDA},
-    {SOFT "verify fill.f32 --variant vec5", 2, "did you mean \"vec4\"?", SOFTCUDA},
-    {SOFT "verify fill --variant vec5", 2, "did you mean \"vec4\"?", SOFTCUDA},
+    {SOFT "verify fill.f32 --variant vec5", 2, "Did you mean \"vec4\"?", SOFTCUDA},
+    {SOFT "verify fill --variant vec5", 2, "Did you mean \"vec4\"?", SOFTCUDA},
     {SOFT "list fill --resolve", 0, "occupancy", SOFTCUDA},
     {SOFT "doctor", 0, "is right", SOFTCUDA | NVRTC},
     {SOFT "devices", 0, "softcuda driver", SOFTCUDA},
@@ -750,7 +750,7 @@ START_TEST(simulated_machines)
         a = run(SOFT "doctor");
         ck_assert_ptr_nonnull(strstr(a->out, "warning  versions"));
         ck_assert_ptr_nonnull(strstr(a->out, "newer than the driver (CUDA 11.4)"));
-        ck_assert_ptr_nonnull(strstr(a->out, "use an NVRTC that is not newer"));
+        ck_assert_ptr_nonnull(strstr(a->out, "Use an NVRTC that is not newer"));
     }
 }
 END_TEST
