@@ -8,7 +8,11 @@
 extern "C" {
 #endif
 
-/* Memory of one device. A buffer of 0 bytes is legal: its device pointer is 0. */
+/* Memory of one device. A buffer of 0 bytes is legal: its device pointer is 0.
+ *
+ * Threads: every function may be called from many threads at once, also with the same buffer (what two copies
+ * into the same bytes leave there is theirs to order); destroying a buffer while another thread uses it is
+ * the caller's mistake. */
 typedef struct kr_buffer kr_buffer;
 
 typedef struct kr_buffer_options {
@@ -16,7 +20,8 @@ typedef struct kr_buffer_options {
     void *cudeviceptr; /* non-NULL: wrap this CUdeviceptr (cast), which somebody else owns */
 } kr_buffer_options;
 
-/* KR_OUT_OF_DEVICE_MEMORY tells bytes asked, free and total. */
+/* Returns when the memory is there; what it holds is not defined. KR_OUT_OF_DEVICE_MEMORY tells bytes asked,
+ * free and total. An address to wrap is taken as it is. */
 KR_API kr_status kr_buffer_create(kr_device *device, size_t bytes, const kr_buffer_options *options,
                                   kr_buffer **ret_buffer, kr_error *err);
 
@@ -24,7 +29,8 @@ KR_API kr_status kr_buffer_create(kr_device *device, size_t bytes, const kr_buff
 KR_API kr_status kr_buffer_create_pitched(kr_device *device, size_t width_bytes, size_t height,
                                           kr_buffer **ret_buffer, size_t *ret_pitch_bytes, kr_error *err);
 
-/* Frees the memory (unless wrapped). Work in flight that uses it must have ended. Accepts NULL. */
+/* Frees the memory (unless wrapped). Work in flight that uses it must have ended. Accepts NULL and a pointer
+ * to NULL; nulls the handle. */
 KR_API void kr_buffer_destroy(kr_buffer **buffer);
 
 KR_API kr_device *kr_buffer_device(const kr_buffer *buffer);
@@ -38,17 +44,21 @@ KR_API kr_status kr_buffer_upload(kr_buffer *buffer, size_t offset_bytes, const 
 KR_API kr_status kr_buffer_download(kr_buffer *buffer, size_t offset_bytes, void *to, size_t bytes,
                                     kr_error *err);
 
-/* The same in stream order; host memory must stay valid until the stream has passed the copy. */
+/* The same in stream order: returns when the copy is in the stream, which is of the buffer's device. Host
+ * memory must stay valid until the stream has passed the copy. */
 KR_API kr_status kr_buffer_upload_async(kr_buffer *buffer, size_t offset_bytes, const void *from,
                                         size_t bytes, kr_stream *stream, kr_error *err);
 KR_API kr_status kr_buffer_download_async(kr_buffer *buffer, size_t offset_bytes, void *to, size_t bytes,
                                           kr_stream *stream, kr_error *err);
 
-/* Buffer to buffer in stream order, also between devices (with or without peer access). */
+/* Buffer to buffer in stream order, also between devices (with or without peer access). The stream is of
+ * either device. What ranges of one buffer that overlap leave is not defined. KR_INVALID_ARGUMENT: a range
+ * outside its buffer, a stream of a third device, buffers of two drivers. */
 KR_API kr_status kr_buffer_copy(kr_buffer *to, size_t to_offset_bytes, kr_buffer *from,
                                 size_t from_offset_bytes, size_t bytes, kr_stream *stream, kr_error *err);
 
-/* Sets every byte of the range, in stream order. */
+/* Sets every byte of the range, in stream order. KR_INVALID_ARGUMENT: a range outside the buffer, a stream of
+ * another device. */
 KR_API kr_status kr_buffer_set(kr_buffer *buffer, size_t offset_bytes, uint8_t value, size_t bytes,
                                kr_stream *stream, kr_error *err);
 

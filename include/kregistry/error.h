@@ -11,6 +11,9 @@
  * KR_INVALID_ARGUMENT with the argument's name. `options` and `err` always may. A function that cannot fail
  * answers NULL with 0, NULL or an empty struct.
  *
+ * What a function's comment does not repeat: whatever calls the driver may answer KR_PROCESS_LOST (a kernel's
+ * fault before it), KR_OUT_OF_DEVICE_MEMORY and KR_FOREIGN; whatever allocates, KR_OUT_OF_HOST_MEMORY.
+ *
  * A failing function leaves every `ret_` argument as it was and nothing half done, unless its own
  * comment says otherwise.
  */

@@ -12,8 +12,8 @@ extern "C" {
  * kr_group: several devices, mixed generations allowed, worked as one. A group runs ops whose descriptor
  * has a `split` line: the named size is divided over the devices, buffers whose shape starts with it are
  * sliced (with `halo` further rows on each side where the op reads its neighbours), other buffers are
- * given whole to each, and `combine=add` outputs are added up on the host, in a wider type and rounded once. Each
- * device has rounded its part before: a part that overflows by itself stays an infinity.
+ * given whole to each, and `combine=add` outputs are added up on the host, in a wider type and rounded once.
+ * Each device has rounded its part before: a part that overflows by itself stays an infinity.
  */
 typedef struct kr_group kr_group;
 

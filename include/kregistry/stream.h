@@ -45,12 +45,17 @@ KR_API kr_status kr_stream_synchronize(kr_stream *stream, kr_error *err);
 /* *ret_done: is everything done? Never waits. */
 KR_API kr_status kr_stream_query(kr_stream *stream, bool *ret_done, kr_error *err);
 
-/* Everything given to `stream` from now on waits for `event` as last recorded. */
+/* Everything given to `stream` from now on waits for `event` as last recorded; the event may be of another
+ * device. */
 KR_API kr_status kr_stream_wait(kr_stream *stream, kr_event *event, kr_error *err);
 
+/* timing: kr_event_elapsed may be asked. Destroying returns at once, also before the event has come. */
 KR_API kr_status kr_event_create(kr_device *device, bool timing, kr_event **ret_event, kr_error *err);
 KR_API void kr_event_destroy(kr_event **event);
+/* The event comes when all that the stream holds now is done; a second record replaces the first.
+ * KR_INVALID_ARGUMENT: a stream of another device. */
 KR_API kr_status kr_event_record(kr_event *event, kr_stream *stream, kr_error *err);
+/* Returns when the event, as last recorded, has come; at once where it never was recorded. */
 KR_API kr_status kr_event_synchronize(kr_event *event, kr_error *err);
 
 /* Milliseconds on the device between two recorded, completed events made with timing. */
