@@ -115,8 +115,9 @@ static kr_status check_block(const char *op, const kr__launch_rule *rule, const 
     return KR_OK;
 }
 
-/* More blocks than the rule has work for would be wrong for kernels of a fixed number of blocks; fewer are
- * right because kernels loop, except over the tiles of x. */
+/* More blocks than the rule has work for would be wrong for kernels of a fixed number of blocks. Fewer are
+ * right because kernels loop, elementwise ones over x, tiled ones over y and z: a tiled rule's grid in x is
+ * all of it. */
 static kr_status check_grid(const char *op, const kr__launch_rule *rule, const kr__geometry *g,
                             const unsigned grid[3], kr_error *err)
 {
