@@ -21,11 +21,6 @@ size_t kr__n_caller_args(const kr_op *op)
     return n;
 }
 
-uint64_t kr__arg_address(const kr_arg *arg)
-{
-    return arg->kind == KR_ARG_POINTER ? arg->value.pointer : arg->value.buffer->pointer + arg->offset_bytes;
-}
-
 static kr_type element_type(const kr__op_def *def, size_t type_index, size_t index)
 {
     return kr_op_arg_type(&def->op, index, def->op.n_types ? def->op.types[type_index] : KR_TYPE_U8);
@@ -63,8 +58,8 @@ static void list_sizes(const kr__op_def *def, const kr__expression *shape, const
         }
 }
 
-static kr_status bind_scalar(const kr__op_def *def, size_t type_index, size_t index, const kr_arg *arg,
-                             kr__bound *bound, kr_error *err)
+static kr_status bind_scalar(const kr__op_def *def, size_t type_index, size_t index, kr_device *device,
+                             const kr_arg *arg, kr__bound *bound, kr_error *err)
 {
     const kr_op_arg *said = &def->op.args[index];
     const kr_type type = element_type(def, type_index, index);
@@ -74,33 +69,19 @@ static kr_status bind_scalar(const kr__op_def *def, size_t type_index, size_t in
     if (arg->type != type)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu '%s' is %s, not %s", index + 1, said->name,
                        kr_type_name(type), kr_type_name(arg->type));
-    if (said->role != KR_ROLE_SIZE)
-        return KR_OK;
-    const unsigned bits = 8 * (unsigned)kr_type_bytes(type);
-    if (bits < 64 && arg->value.u64 >> bits)
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "size '%s' is %" PRIu64 ", which a %s cannot hold",
-                       said->name, arg->value.u64, kr_type_name(type));
+    size_t param_bytes;
+    kr_status status =
+        kr__param_pack(arg, index + 1, said->name, device, &bound->params[index], &param_bytes, err);
+    if (status || said->role != KR_ROLE_SIZE)
+        return status;
     bound->sizes[index] = arg->value.u64;
     uint64_t least;
-    const kr_status status = kr_op_arg_minimum(&def->op, index, bound->sizes, &least, err);
+    status = kr_op_arg_minimum(&def->op, index, bound->sizes, &least, err);
     if (status)
         return status;
     if (arg->value.u64 < least)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "size '%s' is %" PRIu64 "; the least is %" PRIu64,
                        said->name, arg->value.u64, least);
-    return KR_OK;
-}
-
-static kr_status check_buffer_place(const kr_op_arg *said, size_t index, kr_device *device, const kr_arg *arg,
-                                    kr_error *err)
-{
-    const kr_buffer *buffer = arg->value.buffer;
-    if (buffer->device != device)
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu '%s' is on device %d, the stream on device %d",
-                       index + 1, said->name, buffer->device->info.ordinal, device->info.ordinal);
-    if (arg->offset_bytes > buffer->bytes)
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu '%s' begins %zu bytes into a buffer of %zu",
-                       index + 1, said->name, arg->offset_bytes, buffer->bytes);
     return KR_OK;
 }
 
@@ -112,12 +93,12 @@ static kr_status bind_buffer(const kr__op_def *def, size_t type_index, size_t in
     if (arg->kind == KR_ARG_SCALAR)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu '%s' is a buffer %s[%s], not a scalar",
                        index + 1, said->name, type, said->shape);
-    if (arg->kind == KR_ARG_BUFFER && !arg->value.buffer)
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu '%s' is a NULL buffer", index + 1, said->name);
     uint64_t bytes;
+    size_t param_bytes;
+    kr__param *param = &bound->params[index];
     kr_status status = kr__arg_bytes(def, type_index, index, bound->sizes, 0, &bytes, err);
-    if (!status && arg->kind == KR_ARG_BUFFER)
-        status = check_buffer_place(said, index, device, arg, err);
+    if (!status)
+        status = kr__param_pack(arg, index + 1, said->name, device, param, &param_bytes, err);
     if (status)
         return status;
     if (arg->kind == KR_ARG_BUFFER && arg->value.buffer->bytes - arg->offset_bytes < bytes) {
@@ -128,7 +109,7 @@ static kr_status bind_buffer(const kr__op_def *def, size_t type_index, size_t in
                        index + 1, said->name, bytes, type, said->shape, sizes,
                        arg->value.buffer->bytes - arg->offset_bytes);
     }
-    const uint64_t address = kr__arg_address(arg);
+    const uint64_t address = param->u64;
     if (bytes && !address)
         return KR_FAIL(err, KR_INVALID_ARGUMENT,
                        "argument %zu '%s' is address 0; it needs %" PRIu64 " bytes for %s[%s]", index + 1,
@@ -148,12 +129,8 @@ static kr_status bind_buffer(const kr__op_def *def, size_t type_index, size_t in
 kr_status kr__bind_one(const kr__op_def *def, size_t type_index, size_t index, kr_device *device,
                        const kr_arg *arg, kr__bound *bound, kr_error *err)
 {
-    const kr_status status = def->op.args[index].shape
-                                 ? bind_buffer(def, type_index, index, device, arg, bound, err)
-                                 : bind_scalar(def, type_index, index, arg, bound, err);
-    if (!status)
-        bound->args[index] = *arg;
-    return status;
+    return def->op.args[index].shape ? bind_buffer(def, type_index, index, device, arg, bound, err)
+                                     : bind_scalar(def, type_index, index, device, arg, bound, err);
 }
 
 static kr_status check_list(const kr_op *op, kr_args args, kr_error *err)

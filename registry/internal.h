@@ -126,8 +126,8 @@ kr_status kr__op_load(kr_registry *registry, kr__entry *entry, size_t type_index
 /* A caller's arguments, checked, by the descriptor's index. Work arguments are not among them yet. */
 typedef struct kr__bound {
     uint64_t sizes[KR_MAX_OP_ARGS];
-    kr_arg args[KR_MAX_OP_ARGS];
-    uint64_t align_bytes; /* the largest power of two that divides every buffer's address */
+    kr__param params[KR_MAX_OP_ARGS]; /* as cuLaunchKernel reads them */
+    uint64_t align_bytes;             /* the largest power of two that divides every buffer's address */
 } kr__bound;
 
 kr_status kr__bind(const kr__op_def *def, size_t type_index, kr_device *device, kr_args args,
@@ -139,8 +139,6 @@ kr_status kr__bind_one(const kr__op_def *def, size_t type_index, size_t index, k
  */
 size_t kr__caller_arg(const kr_op *op, size_t index);
 size_t kr__n_caller_args(const kr_op *op);
-/* Device address of a checked buffer argument. */
-uint64_t kr__arg_address(const kr_arg *arg);
 
 /* Bytes of a buffer argument; grid is for work arguments. */
 kr_status kr__arg_bytes(const kr__op_def *def, size_t type_index, size_t index, const uint64_t *sizes,

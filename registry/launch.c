@@ -4,15 +4,12 @@
 
 #include "registry/internal.h"
 
-/* A launch with everything found out: the kernel, its configuration and its parameters as cuLaunchKernel
- * reads them. */
+/* A launch with everything found out: the kernel, its configuration, and where its parameters are. */
 typedef struct prepared {
     kr_device *device;
     kr_kernel *kernel;
     CUstream custream;
     kr_launch_config config;
-    size_t n_params;
-    kr__param values[KR_MAX_OP_ARGS];
     void *params[KR_MAX_OP_ARGS];
 } prepared;
 
@@ -57,14 +54,8 @@ static kr_status prepare(kr_registry *registry, kr_stream *stream, const char *f
     p->device = device;
     p->kernel = r->loaded->kernel;
     p->custream = stream->custream;
-    p->n_params = def_of(r)->op.n_args;
-    for (size_t i = 0; i < p->n_params; i++) {
-        size_t bytes;
-        p->params[i] = &p->values[i];
-        if (def_of(r)->op.args[i].role != KR_ROLE_WORK &&
-            (status = kr__param_pack(&r->bound.args[i], i, device, &p->values[i], &bytes, err)))
-            return status;
-    }
+    for (size_t i = 0; i < def_of(r)->op.n_args; i++)
+        p->params[i] = &r->bound.params[i];
     return KR_OK;
 }
 
@@ -100,7 +91,7 @@ for_each_work(request *r, kr_status (*give)(void *user, uint64_t bytes, uint64_t
         status = kr__arg_bytes(def_of(r), r->type_index, i, r->bound.sizes, n_blocks(&r->prepared.config),
                                &bytes, err);
         if (!status)
-            status = give(user, bytes, &r->prepared.values[i].u64, err);
+            status = give(user, bytes, &r->bound.params[i].u64, err);
         if (status)
             kr__while(err, status, "making the work buffer '%s' of %s", op->args[i].name, op->name);
     }
@@ -289,10 +280,10 @@ void kr_launcher_destroy(kr_launcher **launcher)
     *launcher = NULL;
 }
 
-static kr_status check_align(const request *r, size_t index, const kr_arg *value, kr_error *err)
+static kr_status check_align(const request *r, size_t index, const kr__param *param, kr_error *err)
 {
     const uint64_t needed = def_of(r)->variants[r->variant].align_bytes;
-    const uint64_t address = def_of(r)->op.args[index].shape ? kr__arg_address(value) : 0;
+    const uint64_t address = def_of(r)->op.args[index].shape ? param->u64 : 0;
     if (!needed || address % needed == 0)
         return KR_OK;
     KR_FAIL(err, KR_INVALID_ARGUMENT,
@@ -322,16 +313,11 @@ kr_status kr_launcher_set(kr_launcher *launcher, size_t index, kr_arg value, kr_
         return in_op(r, KR_INVALID_ARGUMENT, err);
     }
     kr__bound bound = r->bound;
-    kr__param param;
-    size_t bytes;
-    kr_status status =
-        kr__bind_one(def_of(r), r->type_index, at, launcher->request.prepared.device, &value, &bound, err);
+    kr_status status = kr__bind_one(def_of(r), r->type_index, at, r->prepared.device, &value, &bound, err);
     if (!status)
-        status = check_align(r, at, &value, err);
+        status = check_align(r, at, &bound.params[at], err);
     if (!status)
-        status = kr__param_pack(&value, at, launcher->request.prepared.device, &param, &bytes, err);
-    if (!status)
-        launcher->request.prepared.values[at] = param;
+        r->bound.params[at] = bound.params[at];
     return in_op(r, status, err);
 }
 

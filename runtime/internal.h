@@ -171,9 +171,10 @@ typedef union kr__param {
     double f64;
 } kr__param;
 
-/* Packs one argument; index is for messages. device: a buffer must be of it. */
-kr_status kr__param_pack(const kr_arg *arg, size_t index, kr_device *device, kr__param *ret_param,
-                         size_t *ret_bytes, kr_error *err);
+/* Checks and packs one argument; index and name (or NULL) are for messages. device: a buffer must be of it.
+ */
+kr_status kr__param_pack(const kr_arg *arg, size_t index, const char *name, kr_device *device,
+                         kr__param *ret_param, size_t *ret_bytes, kr_error *err);
 
 /* cuLaunchKernel of a configuration that kr__launch_check has passed, with no other check and no scope: the
  * device's context must be current (kr__scope_begin). Remembers the kernel, for the message of a fault. */

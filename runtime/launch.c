@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <kregistry/launch.h>
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "runtime/internal.h"
@@ -68,29 +69,32 @@ static bool pack_scalar(const kr_arg *arg, kr__param *param)
     return false;
 }
 
-static kr_status pack_buffer(const kr_arg *arg, size_t index, kr_device *device, kr__param *param,
-                             kr_error *err)
+/* "argument 3 'x'", or "argument 3" where the kernel alone is known. */
+#define ARGUMENT "argument %zu%s%s%s"
+#define ARGUMENT_IS(index, name) (index), (name) ? " '" : "", (name) ? (name) : "", (name) ? "'" : ""
+
+static kr_status pack_buffer(const kr_arg *arg, size_t index, const char *name, kr_device *device,
+                             kr__param *param, kr_error *err)
 {
     const kr_buffer *buffer = arg->value.buffer;
     if (!buffer)
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu: the buffer is NULL", index);
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": the buffer is NULL", ARGUMENT_IS(index, name));
     if (buffer->device != device) {
-        KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu: the buffer is on device %d, the kernel on device %d",
-                index, buffer->device->info.ordinal, device->info.ordinal);
+        KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": the buffer is on device %d, the kernel on device %d",
+                ARGUMENT_IS(index, name), buffer->device->info.ordinal, device->info.ordinal);
         kr__error_advice(
             err, "Copy it with kr_buffer_copy, or enable peer access and pass its address with KR_PTR.");
         return KR_INVALID_ARGUMENT;
     }
     if (arg->offset_bytes > buffer->bytes)
-        return KR_FAIL(err, KR_INVALID_ARGUMENT,
-                       "argument %zu: offset %zu lies outside a buffer of %zu bytes", index,
-                       arg->offset_bytes, buffer->bytes);
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": offset %zu lies outside a buffer of %zu bytes",
+                       ARGUMENT_IS(index, name), arg->offset_bytes, buffer->bytes);
     param->u64 = buffer->pointer + arg->offset_bytes;
     return KR_OK;
 }
 
-kr_status kr__param_pack(const kr_arg *arg, size_t index, kr_device *device, kr__param *ret_param,
-                         size_t *ret_bytes, kr_error *err)
+kr_status kr__param_pack(const kr_arg *arg, size_t index, const char *name, kr_device *device,
+                         kr__param *ret_param, size_t *ret_bytes, kr_error *err)
 {
     kr__param param = {.u64 = 0};
     size_t bytes = sizeof param.u64;
@@ -98,23 +102,28 @@ kr_status kr__param_pack(const kr_arg *arg, size_t index, kr_device *device, kr_
     case KR_ARG_SCALAR:
         bytes = kr_type_bytes(arg->type);
         if (!bytes)
-            return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu: there is no type %d", index,
-                           (int)arg->type);
-        if (!pack_scalar(arg, &param))
-            return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu: the value does not fit into %s", index,
-                           kr_type_name(arg->type));
+            return KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": there is no type %d",
+                           ARGUMENT_IS(index, name), (int)arg->type);
+        if (!pack_scalar(arg, &param)) {
+            const bool is_signed = kr_type_name(arg->type)[0] == 'i';
+            return KR_FAIL(err, KR_INVALID_ARGUMENT,
+                           is_signed ? ARGUMENT ": %" PRId64 " does not fit into %s"
+                                     : ARGUMENT ": %" PRIu64 " does not fit into %s",
+                           ARGUMENT_IS(index, name), arg->value.u64, kr_type_name(arg->type));
+        }
         break;
     case KR_ARG_POINTER:
         param.u64 = arg->value.pointer;
         break;
     case KR_ARG_BUFFER: {
-        const kr_status status = pack_buffer(arg, index, device, &param, err);
+        const kr_status status = pack_buffer(arg, index, name, device, &param, err);
         if (status != KR_OK)
             return status;
         break;
     }
     default:
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "argument %zu: there is no kind %d", index, (int)arg->kind);
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": there is no kind %d", ARGUMENT_IS(index, name),
+                       (int)arg->kind);
     }
     *ret_param = param;
     *ret_bytes = bytes;
@@ -207,7 +216,7 @@ static kr_status pack_all(const kr_kernel *kernel, kr_args args, kr__param *valu
                        kernel->n_params, args.n);
     for (size_t i = 0; i < args.n; i++) {
         size_t bytes;
-        kr_status status = kr__param_pack(&args.list[i], i, kernel->device, &values[i], &bytes, err);
+        kr_status status = kr__param_pack(&args.list[i], i, NULL, kernel->device, &values[i], &bytes, err);
         if (status != KR_OK)
             return kr__while(err, status, "launching %s", kernel->name);
         if (kernel->n_params >= 0 && kernel->params[i].bytes != bytes)

@@ -381,7 +381,7 @@ static const struct {
      4,
      "argument 3 'x' is a buffer f32[n], not a scalar",
      0},
-    {"NULL", {U64(10), F32(1), BUF(NULL, 0), BUF(&b80, 0)}, 4, "argument 3 'x' is a NULL buffer", 0},
+    {"NULL", {U64(10), F32(1), BUF(NULL, 0), BUF(&b80, 0)}, 4, "argument 3 'x': the buffer is NULL", 0},
     {"address 0",
      {U64(10), F32(1), PTR(0), BUF(&b80, 0)},
      4,
@@ -400,12 +400,12 @@ static const struct {
     {"begins outside",
      {U64(10), F32(1), BUF(&b40, 44), BUF(&b80, 0)},
      4,
-     "begins 44 bytes into a buffer of 40",
+     "offset 44 lies outside a buffer of 40 bytes",
      0},
     {"elsewhere",
      {U64(10), F32(1), BUF(&far_away, 0), BUF(&b80, 0)},
      4,
-     "argument 3 'x' is on device 1, the stream on device 0",
+     "argument 3 'x': the buffer is on device 1, the kernel on device 0",
      0},
     {"between elements",
      {U64(9), F32(1), BUF(&b40, 2), BUF(&b80, 0)},
@@ -449,7 +449,7 @@ START_TEST(sizes_have_a_least_value)
     const kr_arg wide[] = {U32(1ull << 32), U32(4), PTR(16), PTR(16)};
     ck_assert_int_eq(kr__bind(entry->def, type_index, &here, (kr_args){wide, 4}, &bound, &err),
                      KR_INVALID_ARGUMENT);
-    ck_assert_msg(strstr(err.message, "which a u32 cannot hold"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "argument 1 'rows': 4294967296 does not fit into u32"), "%s", err.message);
 }
 END_TEST
 
