@@ -2,9 +2,9 @@
 #ifndef SC_DECODE_H
 #define SC_DECODE_H
 
-/* What the decoder's files share: decode.c (kernels, functions, blocks), instr.c (each instruction),
- * operand.c (slots of operands, emitting code). After a failure `failed` is set and what is emitted never
- * runs. */
+/* What the decoder's files share: decode.c (kernels, functions, blocks), operand.c (slots of operands,
+ * emitting code), instr.c (which of the decode_*.c decodes an instruction). After a failure `failed` is set
+ * and what is emitted never runs. */
 
 #include "softcuda/vm/machine.h"
 
@@ -79,5 +79,47 @@ sc_function *sc__function_of(const sc_decoder *decoder, const ptx_function *func
 /* ---- instr.c ---- */
 
 void sc__decode_instr(sc_decoder *decoder, const ptx_instr *instr);
+
+/* ---- decode_alu.c ---- */
+
+const char *sc__widening(ptx_type type);
+void sc__decode_form(sc_decoder *decoder);
+void sc__decode_carry(sc_decoder *decoder);
+void sc__decode_setp(sc_decoder *decoder);
+void sc__decode_set(sc_decoder *decoder);
+void sc__decode_logic(sc_decoder *decoder);
+void sc__decode_mov(sc_decoder *decoder);
+void sc__decode_cvta(sc_decoder *decoder);
+void sc__decode_isspacep(sc_decoder *decoder);
+
+/* ---- decode_memory.c ---- */
+
+void sc__fill_access(sc_decoder *decoder, const ptx_operand *operand, ptx_space space, sc_access *access,
+                     sc_slot *ret_slot, int64_t *ret_offset);
+void sc__set_bytes(sc_access *access, size_t bytes, unsigned n_elements, const char *verb);
+unsigned sc__elements_of(const ptx_operand *operand, const ptx_operand *ret_elements[8]);
+void sc__decode_load(sc_decoder *decoder);
+void sc__decode_store(sc_decoder *decoder);
+void sc__decode_atomic(sc_decoder *decoder);
+void sc__decode_copy(sc_decoder *decoder);
+
+/* ---- decode_matrix.c ---- */
+
+void sc__decode_load_matrix(sc_decoder *decoder);
+void sc__decode_mma(sc_decoder *decoder);
+
+/* ---- decode_flow.c ---- */
+
+void sc__value_and_predicate(sc_decoder *decoder, const ptx_operand *operand, sc_slot *d, sc_slot *p);
+void sc__decode_barrier(sc_decoder *decoder);
+void sc__decode_shuffle(sc_decoder *decoder);
+void sc__decode_vote(sc_decoder *decoder);
+void sc__decode_match(sc_decoder *decoder);
+void sc__decode_redux(sc_decoder *decoder);
+void sc__decode_elect(sc_decoder *decoder);
+void sc__decode_activemask(sc_decoder *decoder);
+void sc__decode_branch(sc_decoder *decoder);
+void sc__decode_indexed(sc_decoder *decoder);
+void sc__decode_call(sc_decoder *decoder);
 
 #endif
