@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void *library;
 
@@ -29,57 +31,109 @@ static void *function(const char *name)
         }                                                                \
     } while (0)
 
-int main(int argc, char **argv)
+enum { OPERANDS = FORM_REGISTERS * FORM_THREADS, WORDS = FORM_THREADS * FORM_MEMORY / 8 };
+static uint64_t data[OPERANDS], memory[WORDS];
+static uint64_t places[3]; /* results, operands, memory */
+
+static void start(void)
 {
-    FILE *list = argc > 1 ? fopen(argv[1], "r") : NULL, *raw = argc > 2 ? fopen(argv[2], "wb") : NULL;
-    library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!list || !library)
-        return 1;
-    static uint64_t data[FORM_THREADS];
-    uint64_t address[5];
+    const form_line form = {.spelling = "start"};
     void *context = NULL;
-    char line[256], ptx[4096];
-    form_line form = {.spelling = "start"};
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library)
+        exit(1);
     CALL("cuInit", (unsigned), 0);
     CALL("cuDevicePrimaryCtxRetain", (void **, int), &context, 0);
     CALL("cuCtxSetCurrent", (void *), context);
-    for (int i = 0; i < 5; i++)
-        CALL("cuMemAlloc_v2", (uint64_t *, size_t), &address[i], sizeof data);
-    while (fgets(line, sizeof line, list)) {
-        void *module = NULL, *kernel = NULL;
-        if (!form_parse(line, &form)) {
-            fputs(line, stdout);
-            continue;
-        }
-        form.hash = 0;
-        form_ptx(&form, ptx, sizeof ptx);
-        CALL("cuModuleLoadData", (void **, const void *), &module, ptx);
-        CALL("cuModuleGetFunction", (void **, void *, const char *), &kernel, module, "form");
-        for (unsigned k = 1; k < form.n_types; k++) {
-            for (unsigned i = 0; i < FORM_THREADS; i++)
-                data[i] = form_operand(&form, k, i);
-            CALL("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), address[k], data, sizeof data);
-        }
-        void *params[5] = {&address[0], &address[1], &address[2], &address[3], &address[4]};
-        CALL("cuLaunchKernel",
-             (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-              void **),
-             kernel, FORM_THREADS / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL);
-        CALL("cuMemcpyDtoH_v2", (void *, uint64_t, size_t), data, address[0], sizeof data);
-        form.hash = form_hash(&form, data);
-        if (raw)
-            fwrite(data, 1, sizeof data, raw);
-    next:
-        if (raw && !form.hash) {
-            memset(data, 0, sizeof data);
-            fwrite(data, 1, sizeof data, raw);
-        }
-        printf("%s\t", form.spelling);
-        for (unsigned k = 0; k < form.n_types; k++)
-            printf("%s%s", k ? " " : "", form.types[k]);
-        printf("\t%016llx\n", (unsigned long long)form.hash);
-        if (module)
-            ((int (*)(void *))function("cuModuleUnload"))(module);
+    for (int i = 0; i < 3; i++)
+        CALL("cuMemAlloc_v2", (uint64_t *, size_t), &places[i], i == 2 ? sizeof memory : sizeof data);
+    for (unsigned i = 0; i < WORDS; i++)
+        memory[i] = form_memory(i);
+    return;
+next:
+    exit(1);
+}
+
+/* Runs the line and sets its hash; the results are then in `data`. */
+static void record(form_line *line)
+{
+#define form (*line)
+    static char ptx[FORM_PTX_BYTES];
+    void *module = NULL, *kernel = NULL;
+    form.hash = 0;
+    form_ptx(&form, ptx, sizeof ptx);
+    CALL("cuModuleLoadData", (void **, const void *), &module, ptx);
+    CALL("cuModuleGetFunction", (void **, void *, const char *), &kernel, module, "form");
+    for (unsigned k = form.n_results; k < form.n_types; k++)
+        for (unsigned i = 0; i < FORM_THREADS; i++)
+            data[(k - form.n_results) * FORM_THREADS + i] = form_operand(&form, k, i);
+    CALL("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), places[1], data, sizeof data);
+    CALL("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), places[2], memory, sizeof memory);
+    CALL("cuMemsetD8_v2", (uint64_t, unsigned char, size_t), places[0], 0, sizeof data);
+    void *params[3] = {&places[0], &places[1], &places[2]};
+    CALL("cuLaunchKernel",
+         (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+          void **),
+         kernel, FORM_THREADS / FORM_BLOCK, 1, 1, FORM_BLOCK, 1, 1, 0, NULL, params, NULL);
+    int code = ((int (*)(void *))function("cuStreamSynchronize"))(NULL);
+    if (form.faults) {
+        form.hash = (uint64_t)code;
+        return;
     }
-    return 0;
+    CALL("cuMemcpyDtoH_v2", (void *, uint64_t, size_t), data, places[0], sizeof data);
+    form.hash = form_hash(&form, data);
+next:
+    if (module)
+        ((int (*)(void *))function("cuModuleUnload"))(module);
+#undef form
+}
+
+/* After a fault a process can do nothing more: another one runs the line, and prints it. */
+static void record_apart(const char *text)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "record_forms", "-", text, (char *)NULL);
+        _exit(1);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void print(const char *text, const form_line *form)
+{
+    size_t types = strcspn(text, "\t") + 1;
+    types += strcspn(text + types, "\t\n");
+    printf("%.*s\t%016llx\n", (int)types, text, (unsigned long long)form->hash);
+}
+
+int main(int argc, char **argv)
+{
+    form_line form;
+    if (argc == 3 && strcmp(argv[1], "-") == 0 && form_parse(argv[2], &form)) {
+        start();
+        record(&form);
+        print(argv[2], &form);
+        return 0;
+    }
+    FILE *list = argc > 1 ? fopen(argv[1], "r") : NULL, *raw = argc > 2 ? fopen(argv[2], "wb") : NULL;
+    char text[1024];
+    if (!list)
+        return 1;
+    start();
+    while (fgets(text, sizeof text, list)) {
+        if (!form_parse(text, &form)) {
+            fputs(text, stdout);
+        } else if (form.faults) {
+            record_apart(text);
+        } else {
+            record(&form);
+            print(text, &form);
+            if (raw && !form.hash)
+                memset(data, 0, sizeof data);
+            if (raw)
+                fwrite(data, sizeof data[0], (size_t)form.n_results * FORM_THREADS, raw);
+        }
+    }
+    return raw && fclose(raw);
 }
