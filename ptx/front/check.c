@@ -302,19 +302,22 @@ static stage move_destination(verdict *v, const ptx_operand *operand)
                                                : destination(v, operand, v->instr->type, false);
 }
 
+/* ldmatrix and its like are vectors of 32-bit registers, as many as .x1, .x2, .x4 says; check_fragments() knows how
+ * many those of the others have. */
 static stage fragment(verdict *v, const ptx_operand *operand)
 {
-    if (operand->kind == PTX_OPERAND_REGISTER && v->instr->op == PTX_OP_MMA)
-        return RIGHT; /* check_mma knows how many there should be */
+    const bool is_counted = v->instr->op == PTX_OP_LDMATRIX || v->instr->op == PTX_OP_STMATRIX;
     const size_t n = v->instr->shape[2];
-    if (v->instr->op != PTX_OP_MMA && (operand->kind != PTX_OPERAND_VECTOR || operand->n_elements != n))
+    if (!is_counted && operand->kind == PTX_OPERAND_REGISTER)
+        return RIGHT;
+    if (is_counted && (operand->kind != PTX_OPERAND_VECTOR || operand->n_elements != n))
         return fail(v, OPERANDS, "Vector of size %zu is expected for argument 0 of instruction '%s'", n,
                     v->title);
     if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
         return mismatch(v);
     for (size_t i = 0; i < operand->n_elements; i++)
         if (operand->elements[i].kind != PTX_OPERAND_REGISTER || operand->elements[i].reg->type == PTX_PRED ||
-            (v->instr->op != PTX_OP_MMA && !agrees(operand->elements[i].reg->type, PTX_B32)))
+            (is_counted && !agrees(operand->elements[i].reg->type, PTX_B32)))
             return mismatch(v);
     return RIGHT;
 }
@@ -358,6 +361,8 @@ static stage operand(verdict *v, char letter, size_t i)
         return source(v, at, i, PTX_PRED, false);
     case 'i':
         return at->kind == PTX_OPERAND_IMMEDIATE && !at->is_float ? RIGHT : mismatch(v);
+    case 'f':
+        return at->kind == PTX_OPERAND_IMMEDIATE && at->is_float ? RIGHT : mismatch(v);
     case '@':
         return address(v, at, instr->space);
     case '&':
@@ -689,85 +694,146 @@ static void check_copy(ptx_parser *p, const ptx_instr *instr)
         kr__ptx_error(p, instr->line, "State space incorrect for instruction 'cp.async'");
 }
 
-/* mma: the shapes of a type, and since when */
-static const struct {
+/* mma and wmma: the shapes of a type, and since when */
+static const struct matrix_shape {
     uint64_t types; /* of a */
-    uint8_t m, n, k, isa, sm;
+    uint16_t m, n, k;
+    uint8_t isa, sm;
+    bool any_layout;
 } mma_shapes[] = {
-    {SET(PTX_F16), 8, 8, 4, 64, 70},
-    {SET(PTX_F16), 16, 8, 8, 65, 75},
-    {SET(PTX_F16), 16, 8, 16, 70, 80},
-    {SET(PTX_BF16), 16, 8, 8, 70, 80},
-    {SET(PTX_BF16), 16, 8, 16, 70, 80},
-    {SET(PTX_TF32), 16, 8, 4, 70, 80},
-    {SET(PTX_TF32), 16, 8, 8, 70, 80},
-    {SET(PTX_F64), 8, 8, 4, 70, 80},
-    {SET(PTX_F64), 16, 8, 4, 78, 90},
-    {SET(PTX_F64), 16, 8, 8, 78, 90},
-    {SET(PTX_F64), 16, 8, 16, 78, 90},
-    {SET(PTX_U8) | SET(PTX_S8), 8, 8, 16, 65, 75},
-    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 16, 70, 80},
-    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 32, 70, 80},
-    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 32, 84, 89},
-    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 16, 87, 89},
+    {SET(PTX_F16), 8, 8, 4, 64, 70, true},
+    {SET(PTX_F16), 16, 8, 8, 65, 75, false},
+    {SET(PTX_F16), 16, 8, 16, 70, 80, false},
+    {SET(PTX_BF16), 16, 8, 8, 70, 80, false},
+    {SET(PTX_BF16), 16, 8, 16, 70, 80, false},
+    {SET(PTX_TF32), 16, 8, 4, 70, 80, false},
+    {SET(PTX_TF32), 16, 8, 8, 70, 80, false},
+    {SET(PTX_F64), 8, 8, 4, 70, 80, false},
+    {SET(PTX_F64), 16, 8, 4, 78, 90, false},
+    {SET(PTX_F64), 16, 8, 8, 78, 90, false},
+    {SET(PTX_F64), 16, 8, 16, 78, 90, false},
+    {SET(PTX_U8) | SET(PTX_S8), 8, 8, 16, 65, 75, false},
+    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 16, 70, 80, false},
+    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 32, 70, 80, false},
+    {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 65, 75, false},
+    {SET(PTX_U4) | SET(PTX_S4), 16, 8, 32, 70, 80, false},
+    {SET(PTX_U4) | SET(PTX_S4), 16, 8, 64, 70, 80, false},
+    {SET(PTX_B1), 8, 8, 128, 70, 75, false},
+    {SET(PTX_B1), 16, 8, 128, 70, 80, false},
+    {SET(PTX_B1), 16, 8, 256, 70, 80, false},
+    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 32, 84, 89, false},
+    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 16, 87, 89, false},
+}, wmma_shapes[] = {
+    {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 16, 16, 16, 60, 70, true},
+    {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 8, 32, 16, 61, 70, true},
+    {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 32, 8, 16, 61, 70, true},
+    {SET(PTX_BF16), 16, 16, 16, 70, 80, true},
+    {SET(PTX_BF16), 8, 32, 16, 70, 80, true},
+    {SET(PTX_BF16), 32, 8, 16, 70, 80, true},
+    {SET(PTX_TF32) | SET(PTX_F32), 16, 16, 8, 70, 80, true},
+    {SET(PTX_F64), 8, 8, 4, 70, 80, true},
+    {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 63, 75, false},
+    {SET(PTX_B1), 8, 8, 128, 63, 75, false},
+    {SET(PTX_S32), 8, 8, 32, 63, 75, true},
+    {SET(PTX_S32), 8, 8, 128, 63, 75, true},
 };
 
-/* Registers a lane that hold rows x columns of a type; a warp's quarter shares m8n8k4's in halves. */
-static size_t fragment_size(const ptx_instr *instr, ptx_type type, size_t rows, size_t columns)
+static size_t bits_of(ptx_type type)
 {
-    const size_t lanes = instr->type2 == PTX_F16 && instr->shape[2] == 4 ? 8 : 32;
-    const size_t element = kr__ptx_type_bytes(type), reg = element == 8 ? 8 : 4;
-    return rows * columns * element / (lanes * reg);
+    return type == PTX_B1 ? 1 : type == PTX_U4 || type == PTX_S4 ? 4 : 8 * kr__ptx_type_bytes(type);
 }
 
-static void check_mma(ptx_parser *p, const ptx_instr *instr)
+/* Registers a lane that hold rows x columns of a type. A quarter of the warp shares m8n8k4's in halves; wmma's
+ * factors in halves are in as many registers whatever the shape. */
+static size_t fragment_size(const ptx_instr *instr, ptx_type type, size_t rows, size_t columns, bool is_factor)
 {
-    const uint8_t *shape = instr->shape;
-    size_t i = 0;
-    while (i < KR_COUNT(mma_shapes) &&
-           !(is(mma_shapes[i].types, instr->type2) && mma_shapes[i].m == shape[0] &&
-             mma_shapes[i].n == shape[1] && mma_shapes[i].k == shape[2]))
-        i++;
-    char name[24];
-    kr__format(name, sizeof name, ".m%un%uk%u", shape[0], shape[1], shape[2]);
-    if (i == KR_COUNT(mma_shapes)) {
-        kr__ptx_error(p, instr->line, "Illegal modifier '%s' for instruction 'mma'", name);
-        return;
-    }
-    if (!kr__ptx_has(p, instr->line, name, mma_shapes[i].isa, mma_shapes[i].sm))
-        return;
-    const bool any_layout = shape[0] == 8 && shape[2] == 4 && instr->type2 == PTX_F16;
-    if (!any_layout && instr->layout != 2) {
-        kr__ptx_error(p, instr->line, "Illegal %s for instruction 'mma'",
-                      instr->layout & 1 ? "alayout '.col'" : "blayout '.row'");
-        return;
-    }
-    if (instr->type == PTX_F16 && instr->type4 == PTX_F32)
-        kr__ptx_error(p, instr->line,
-                      ".dtype must be '.f32' when .ctype is '.f32' for 'mma' instruction with shape '%s'",
-                      name);
-    const size_t sizes[] = {fragment_size(instr, instr->type, shape[0], shape[1]),
-                            fragment_size(instr, instr->type2, shape[0], shape[2]),
-                            fragment_size(instr, instr->type3, shape[2], shape[1]),
-                            fragment_size(instr, instr->type4, shape[0], shape[1])};
-    const ptx_type types[] = {instr->type, instr->type2, instr->type3, instr->type4};
-    for (size_t k = 0; k < KR_COUNT(sizes); k++) {
-        const ptx_operand *at = &instr->operands[k];
-        if (at->kind != PTX_OPERAND_VECTOR || at->n_elements != sizes[k]) {
-            kr__ptx_error(p, instr->line,
-                          "Vector of size %zu is expected for argument %zu of instruction 'mma'", sizes[k],
-                          k);
-            continue;
+    const bool is_wmma = instr->op != PTX_OP_MMA;
+    const size_t lanes = !is_wmma && instr->type2 == PTX_F16 && instr->shape[2] == 4 ? 8 : 32;
+    const size_t bits = bits_of(type), reg = bits == 64 ? 64 : 32;
+    if (is_wmma && is_factor && type == PTX_F16)
+        return 8;
+    return rows * columns * bits / (lanes * reg);
+}
+
+static bool check_shape(ptx_parser *p, const ptx_instr *instr, ptx_type type, const char *name,
+                        const struct matrix_shape *shapes, size_t n_shapes, const struct matrix_shape **ret)
+{
+    const uint16_t *shape = instr->shape;
+    for (size_t i = 0; i < n_shapes; i++)
+        if (is(shapes[i].types, type) && shapes[i].m == shape[0] && shapes[i].n == shape[1] &&
+            shapes[i].k == shape[2]) {
+            char text[24];
+            kr__format(text, sizeof text, ".m%un%uk%u", shape[0], shape[1], shape[2]);
+            *ret = &shapes[i];
+            return kr__ptx_has(p, instr->line, text, shapes[i].isa, shapes[i].sm);
         }
-        const bool is_float = types[k] == PTX_F32 || types[k] == PTX_F64;
-        const ptx_type want = is_float ? types[k] : PTX_B32;
-        for (size_t e = 0; e < at->n_elements; e++)
-            if (!agrees(at->elements[e].reg->type, want) ||
-                (!is_float && at->elements[e].reg->type == PTX_F32)) {
-                kr__ptx_error(p, instr->line, "Arguments mismatch for instruction 'mma'");
-                return;
-            }
+    kr__ptx_error(p, instr->line, "Illegal modifier '.m%un%uk%u' for instruction '%s'", shape[0], shape[1], shape[2],
+                  name);
+    return false;
+}
+
+/* A vector of as many registers as the fragment has. false: reported. */
+static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *name, size_t argument, ptx_type type,
+                           size_t size)
+{
+    const ptx_operand *at = &instr->operands[argument];
+    if (at->kind != PTX_OPERAND_VECTOR || at->n_elements != size) {
+        kr__ptx_error(p, instr->line, "Vector of size %zu is expected for argument %zu of instruction '%s'", size,
+                      argument, name);
+        return true;
     }
+    const bool is_float = type == PTX_F32 || type == PTX_F64;
+    const ptx_type want = is_float ? type : PTX_B32;
+    for (size_t e = 0; e < at->n_elements; e++)
+        if (!agrees(at->elements[e].reg->type, want) || (!is_float && at->elements[e].reg->type == PTX_F32)) {
+            kr__ptx_error(p, instr->line, "Arguments mismatch for instruction '%s'", name);
+            return false;
+        }
+    return true;
+}
+
+static void check_mma(ptx_parser *p, const ptx_instr *instr, const char *name)
+{
+    const bool is_wmma = instr->op == PTX_OP_WMMA_MMA, is_short = instr->type3 == PTX_NONE;
+    const ptx_type types[] = {instr->type, is_short ? PTX_F16 : instr->type2, is_short ? PTX_F16 : instr->type3,
+                              is_short ? instr->type2 : instr->type4};
+    const struct matrix_shape *shape;
+    if (!check_shape(p, instr, types[1], name, is_wmma ? wmma_shapes : mma_shapes,
+                     is_wmma ? KR_COUNT(wmma_shapes) : KR_COUNT(mma_shapes), &shape))
+        return;
+    if (!shape->any_layout && instr->layout != 2) {
+        kr__ptx_error(p, instr->line, "Illegal %s for instruction '%s'",
+                      instr->layout & 1 ? "alayout '.col'" : "blayout '.row'", name);
+        return;
+    }
+    if (!is_wmma && instr->type == PTX_F16 && types[3] == PTX_F32)
+        kr__ptx_error(p, instr->line,
+                      ".dtype must be '.f32' when .ctype is '.f32' for '%s' instruction with shape '.m%un%uk%u'", name,
+                      shape->m, shape->n, shape->k);
+    if (types[1] == PTX_B1 && instr->sub == PTX_SUB_AND && !kr__ptx_has(p, instr->line, "mma with .and operation", 71, 80))
+        return;
+    const size_t sizes[] = {fragment_size(instr, types[0], shape->m, shape->n, false),
+                            fragment_size(instr, types[1], shape->m, shape->k, true),
+                            fragment_size(instr, types[2], shape->k, shape->n, true),
+                            fragment_size(instr, types[3], shape->m, shape->n, false)};
+    for (size_t k = 0; k < KR_COUNT(sizes); k++)
+        if (!check_fragment(p, instr, name, k, types[k], sizes[k]))
+            return;
+}
+
+/* wmma.load and wmma.store */
+static void check_tiles(ptx_parser *p, const ptx_instr *instr, const char *name)
+{
+    const struct matrix_shape *shape;
+    const bool is_a = instr->op == PTX_OP_WMMA_LOAD_A, is_b = instr->op == PTX_OP_WMMA_LOAD_B;
+    if (!check_shape(p, instr, instr->type, name, wmma_shapes, KR_COUNT(wmma_shapes), &shape))
+        return;
+    if (!shape->any_layout && instr->layout != is_b)
+        kr__ptx_error(p, instr->line, "Illegal layout for instruction '%s'", name);
+    else
+        check_fragment(p, instr, name, instr->op == PTX_OP_WMMA_STORE, instr->type,
+                       fragment_size(instr, instr->type, is_b ? shape->k : shape->m, is_a ? shape->k : shape->n,
+                                     is_a || is_b));
 }
 
 /* Integers: every value of the second type is one of the first. */
@@ -831,7 +897,14 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
             kr__ptx_has(p, instr->line, "cvta/isspacep with .param state space", 77, 70);
         break;
     case PTX_OP_MMA:
-        check_mma(p, instr);
+    case PTX_OP_WMMA_MMA:
+        check_mma(p, instr, title);
+        break;
+    case PTX_OP_WMMA_LOAD_A:
+    case PTX_OP_WMMA_LOAD_B:
+    case PTX_OP_WMMA_LOAD_C:
+    case PTX_OP_WMMA_STORE:
+        check_tiles(p, instr, title);
         break;
     case PTX_OP_LDMATRIX:
     case PTX_OP_STMATRIX:

@@ -58,7 +58,7 @@ static const ptx_modifier *meaning(ptx_parser *p, ptx_op op, ptx_text word, unsi
 }
 
 /* ".m16n8k8": digits after m, n and k. */
-static bool shape(ptx_text word, uint8_t to[3])
+static bool shape(ptx_text word, uint16_t to[3])
 {
     static const char letters[] = "mnk";
     size_t at = 1, n = 0;
@@ -66,9 +66,9 @@ static bool shape(ptx_text word, uint8_t to[3])
         unsigned value = 0;
         for (at++; at < word.bytes && word.at[at] >= '0' && word.at[at] <= '9' && value < 1000; at++)
             value = value * 10 + (unsigned)(word.at[at] - '0');
-        if (!value || value > UINT8_MAX)
+        if (!value)
             return false;
-        to[n] = (uint8_t)value;
+        to[n] = (uint16_t)value;
     }
     return n >= 2 && at == word.bytes;
 }
@@ -116,7 +116,7 @@ static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
         instr->vector = (uint8_t)modifier->value;
         break;
     case PTX_KIND_COUNT:
-        instr->shape[2] = (uint8_t)modifier->value;
+        instr->shape[2] = (uint16_t)modifier->value;
         break;
     case PTX_KIND_LAYOUT:
         instr->layout |= (uint8_t)(modifier->value << (seen & K(LAYOUT) ? 1 : 0));

@@ -91,7 +91,7 @@ bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dott
     X(ROUND)                                                                                          \
     X(ROUND_INT) X(COMPARE) X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) \
         X(CACHE_STORE) X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY)  \
-            X(SHAPE) X(COUNT) X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(MASK) X(DEPENDENTS) X(RN) X(RZ)   \
+            X(SHAPE) X(COUNT) X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)   \
                 X(RNA) /* in a form: of ROUND only these */                                           \
         X(SPACES)      /* in a form: two state spaces */
 

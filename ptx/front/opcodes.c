@@ -29,6 +29,11 @@
 #define E5M2X2 TYPE(E5M2X2)
 #define U16X2 TYPE(U16X2)
 #define S16X2 TYPE(S16X2)
+#define B1 TYPE(B1)
+#define U2 TYPE(U2)
+#define S2 TYPE(S2)
+#define U4 TYPE(U4)
+#define S4 TYPE(S4)
 #define PRED TYPE(PRED)
 #define F32X2 TYPE(F32X2)
 #define INT16 (U16 | S16)
@@ -63,6 +68,13 @@
 #define ACCESS (K(SPACE) | K(ORDER) | K(SCOPE) | K(VECTOR) | K(CACHE) | K(HINT))
 #define ATOM (K(SPACE) | K(ORDER) | K(SCOPE))
 #define MATRIX (PTX_SYNC | PTX_ALIGNED | K(SHAPE))
+#define WMMA (MATRIX | K(LAYOUT))
+/* A and B of wmma. */
+#define WMMA_FACTOR                                                          \
+    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "V@?r", 60, 70)                  \
+    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 72)              \
+    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 75)         \
+    FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "V@?r", 70, 80)
 #define FORM(set, may, must, either, pattern, version, target) \
     {.types = set,                                             \
      .allowed = (may),                                         \

@@ -27,6 +27,7 @@ typedef enum ptx_type {
     PTX_U16X2, PTX_S16X2, /* add/min/max on packed halves, sm_90 */
     PTX_PRED,
     PTX_F32X2, /* sm_100 */
+    PTX_B1, PTX_U2, PTX_S2, PTX_U4, PTX_S4, /* of matrices and cvt.pack, in registers of 32 bits */
     PTX_TEXREF, PTX_SAMPLERREF, PTX_SURFREF, /* opaque: of variables only */
     PTX_TYPE_COUNT
 } ptx_type;
@@ -96,7 +97,8 @@ typedef enum ptx_flag {
     PTX_RED = 1u << 23,        /* bar.red */
     PTX_WARP = 1u << 24,       /* bar.warp.sync */
     PTX_LEFT = 1u << 25, PTX_RIGHT = 1u << 26, /* shf.l, shf.r */
-    PTX_ALL = 1u << 27, PTX_ANY = 1u << 28, PTX_UNI_MODE = 1u << 29, PTX_BALLOT = 1u << 30 /* vote, match */
+    PTX_ALL = 1u << 27, PTX_ANY = 1u << 28, PTX_UNI_MODE = 1u << 29, PTX_BALLOT = 1u << 30, /* vote, match */
+    PTX_OOB = 1u << 31 /* fma.oob */
 } ptx_flag;
 
 typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.async */
@@ -272,7 +274,7 @@ typedef struct ptx_instr {
     ptx_scope scope;
     ptx_sub sub;
     uint8_t vector;        /* 1, 2, 4, 8: ld/st .v2 ... */
-    uint8_t shape[3];      /* mma m, n, k; ldmatrix: 8, 8, and count in shape[2] */
+    uint16_t shape[3];     /* mma m, n, k; ldmatrix: 8, 8, and count in shape[2] */
     uint8_t layout;        /* bits: 0 a is col, 1 b is col */
     const ptx_register *guard; /* @%p */
     bool guard_negated;

@@ -83,6 +83,7 @@ void sc__decode_instr(sc_decoder *decoder, const ptx_instr *instr);
 /* ---- decode_alu.c ---- */
 
 const char *sc__widening(ptx_type type);
+uint32_t sc__csr_of(const ptx_instr *instr); /* its MXCSR */
 void sc__decode_form(sc_decoder *decoder);
 void sc__decode_carry(sc_decoder *decoder);
 void sc__decode_setp(sc_decoder *decoder);
@@ -107,6 +108,10 @@ void sc__decode_copy(sc_decoder *decoder);
 
 void sc__decode_load_matrix(sc_decoder *decoder);
 void sc__decode_mma(sc_decoder *decoder);
+void sc__decode_store_matrix(sc_decoder *decoder);
+void sc__decode_move_matrix(sc_decoder *decoder);
+void sc__decode_load_tiles(sc_decoder *decoder);
+void sc__decode_store_tiles(sc_decoder *decoder);
 
 /* ---- decode_flow.c ---- */
 

@@ -97,7 +97,7 @@ static void spell(const ptx_instr *instr, const char *operation, sc_name *name)
         add_part(name, kr__ptx_type_name(instr->type2));
 }
 
-static uint32_t csr_of(const ptx_instr *instr)
+uint32_t sc__csr_of(const ptx_instr *instr)
 {
     uint32_t csr = SC_CSR_RN;
     switch (instr->round) {
@@ -172,7 +172,7 @@ static void decode_form_named(sc_decoder *decoder, const char *name)
     code->b = slots[2];
     code->c = slots[3];
     code->e = slots[4];
-    code->f = csr_of(instr);
+    code->f = sc__csr_of(instr);
     sc__finish(decoder);
 }
 
@@ -234,7 +234,7 @@ static sc_code *emit_compare_slots(sc_decoder *decoder, ptx_type type, sc_slot a
     code->a = a;
     code->b = b;
     code->c = c;
-    code->f = csr_of(instr);
+    code->f = sc__csr_of(instr);
     code->imm = instr->boolean;
     return code;
 }

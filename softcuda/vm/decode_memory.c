@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "softcuda/vm/decode.h"
+#include "softcuda/vm/matrix.h"
 
 /* Addresses, loads and stores, atomics, asynchronous copies. */
 

@@ -75,27 +75,6 @@ typedef struct sc_access {
     uint64_t (*operate)(void *at, uint64_t b, uint64_t c); /* of an atomic */
 } sc_access;
 
-/* cp.async: from in->b, to in->a; in->c, if any, the bytes that come from there, zeros after them. */
-typedef struct sc_transfer {
-    sc_access from, to;
-    int64_t from_offset;
-} sc_transfer;
-
-/* ldmatrix */
-typedef struct sc_matrices {
-    sc_access access;
-    unsigned n;
-    bool transposed;
-    sc_slot to[4];
-} sc_matrices;
-
-/* mma.m16n8k*: registers of a lane. */
-typedef struct sc_mma {
-    ptx_type d_type, a_type, b_type, c_type;
-    unsigned k, n_a, n_b;
-    sc_slot d[4], a[4], b[2], c[4];
-} sc_mma;
-
 /* A remembered allocation. */
 typedef struct sc_span {
     uint64_t start, end;
@@ -343,9 +322,6 @@ const sc_accesses *sc__accesses(void); /* those for this processor */
 typedef uint64_t sc_atomic(void *at, uint64_t b, uint64_t c); /* gives the old value */
 sc_atomic *sc__find_atomic(ptx_sub sub, ptx_type type);       /* NULL: no such */
 sc_handler sc__run_atomic;
-
-/* matrix.c */
-sc_handler sc__run_copy, sc__run_load_matrix, sc__run_mma;
 
 /* flow.c: handlers of control flow, special registers and what a warp does together. */
 sc_handler sc__run_jump, sc__run_branch, sc__run_join, sc__run_indexed, sc__run_call, sc__run_return,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ldmatrix, mma and cp.async: what a tiled matrix product is made of on sm_75 and later. */
+/* Matrices that a warp holds together: mma and wmma, ldmatrix and its like; and cp.async. */
 #include "softcuda/vm/alu.h"
+#include "softcuda/vm/matrix.h"
 
 #define EACH_LANE(lane, mask)                                                                \
     for (uint32_t left_ = (mask), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
@@ -47,97 +48,231 @@ static const sc_code *wait_for_warp(sc_warp *warp, const sc_code *in)
                      (unsigned)__builtin_popcount(warp->live));
 }
 
-/* Lane 8j + r has the address of row r of matrix j; a lane gets two neighbours of row lane / 4 (.trans: of
- * column). */
+/* ---- ldmatrix, stmatrix, movmatrix: matrices of 8 x 8 halves ---- */
+
+typedef uint16_t sc_halves[4][8][8];
+
+/* Addresses of the rows: lane 8j + r has that of row r of matrix j. */
+static bool find_rows(sc_warp *warp, const sc_code *in, const sc_matrices *matrices)
+{
+    const uint32_t mask = warp->mask;
+    warp->mask = matrices->n == 4 ? SC_ALL_LANES : (1u << 8 * matrices->n) - 1;
+    const bool ok = sc__accesses()->translate(warp, in, &matrices->access);
+    warp->mask = mask;
+    return ok;
+}
+
+/* A lane has two neighbours of row lane / 4; transposed, of that column. */
+static void from_lanes(const sc_warp *warp, const sc_matrices *matrices, sc_halves rows)
+{
+    for (unsigned j = 0; j < matrices->n; j++)
+        for (unsigned lane = 0; lane < SC_LANES; lane++)
+            for (unsigned i = 0; i < 2; i++) {
+                const unsigned line = lane / 4, at = 2 * (lane % 4) + i;
+                const uint32_t bits = word_slot(warp, matrices->slot[j])[lane] >> 16 * i;
+                rows[j][matrices->transposed ? at : line][matrices->transposed ? line : at] = (uint16_t)bits;
+            }
+}
+
+static void to_lanes(const sc_warp *warp, const sc_slot *slots, unsigned n, bool transposed, sc_halves rows)
+{
+    for (unsigned j = 0; j < n; j++)
+        for (unsigned lane = 0; lane < SC_LANES; lane++) {
+            const unsigned line = lane / 4, at = 2 * (lane % 4);
+            const uint32_t low = transposed ? rows[j][at][line] : rows[j][line][at];
+            const uint32_t high = transposed ? rows[j][at + 1][line] : rows[j][line][at + 1];
+            word_slot(warp, slots[j])[lane] = low | high << 16;
+        }
+}
+
 const sc_code *sc__run_load_matrix(sc_warp *warp, const sc_code *in)
 {
     const sc_matrices *matrices = in->more;
-    const uint32_t mask = warp->mask;
-    if (mask != SC_ALL_LANES)
+    sc_halves rows;
+    if (warp->mask != SC_ALL_LANES)
         return wait_for_warp(warp, in);
-    warp->mask = matrices->n == 4 ? SC_ALL_LANES : (1u << 8 * matrices->n) - 1;
-    bool ok = sc__accesses()->translate(warp, in, &matrices->access);
-    warp->mask = mask;
-    if (!ok)
+    if (!find_rows(warp, in, matrices))
         return NULL;
-    uint16_t rows[4][8][8];
     for (unsigned i = 0; i < 8u * matrices->n; i++)
         memcpy(rows[i / 8][i % 8], warp->pointers[i], sizeof rows[0][0]);
-    for (unsigned j = 0; j < matrices->n; j++)
-        for (unsigned lane = 0; lane < SC_LANES; lane++) {
-            unsigned line = lane / 4, at = 2 * (lane % 4);
-            uint32_t low = matrices->transposed ? rows[j][at][line] : rows[j][line][at];
-            uint32_t high = matrices->transposed ? rows[j][at + 1][line] : rows[j][line][at + 1];
-            word_slot(warp, matrices->to[j])[lane] = low | high << 16;
-        }
+    to_lanes(warp, matrices->slot, matrices->n, matrices->transposed, rows);
     return in + 1;
 }
 
-/* An operand's element as a number: `index` counts those in a register. */
-static double element(ptx_type type, uint32_t bits, unsigned index)
+const sc_code *sc__run_store_matrix(sc_warp *warp, const sc_code *in)
 {
-    switch (type) {
-    case PTX_F16:
-        return sc_from_half((uint16_t)(bits >> 16 * index));
-    case PTX_BF16:
-        return sc_from_bfloat((uint16_t)(bits >> 16 * index));
-    case PTX_S8:
-        return (int8_t)(bits >> 8 * index);
-    case PTX_U8:
-        return (uint8_t)(bits >> 8 * index);
-    default: /* tf32: the upper 19 bits count */
-        return sc_float(bits & ~0x1fffu);
+    const sc_matrices *matrices = in->more;
+    sc_halves rows;
+    if (warp->mask != SC_ALL_LANES)
+        return wait_for_warp(warp, in);
+    if (!find_rows(warp, in, matrices))
+        return NULL;
+    from_lanes(warp, matrices, rows);
+    for (unsigned i = 0; i < 8u * matrices->n; i++)
+        memcpy(warp->pointers[i], rows[i / 8][i % 8], sizeof rows[0][0]);
+    return in + 1;
+}
+
+/* in->more: the source; in->d: its transposed. */
+const sc_code *sc__run_move_matrix(sc_warp *warp, const sc_code *in)
+{
+    sc_halves rows;
+    if (warp->mask != SC_ALL_LANES)
+        return wait_for_warp(warp, in);
+    from_lanes(warp, in->more, rows);
+    to_lanes(warp, &in->d, 1, false, rows);
+    return in + 1;
+}
+
+/* ---- fragments ---- */
+
+/* Where the lane's element is. */
+static void place_of(const sc_fragment *fragment, unsigned lane, unsigned element, unsigned *line,
+                     unsigned *column)
+{
+    const unsigned quad = lane / 4 % 4, high = lane / 16 * 4, each = fragment->each;
+    const unsigned tile = element / each, across = fragment->columns / (4 * each);
+    switch (fragment->order) {
+    case SC_QUAD_LINES:
+        *line = 8 * quad + lane % 4 + high;
+        *column = element;
+        return;
+    case SC_QUAD_COLUMNS:
+        *line = 8 * quad + element + high;
+        *column = lane % 4;
+        return;
+    case SC_QUAD_PAIRS:
+        *line = 8 * quad + (lane & 1) + (element & 2) + high;
+        *column = (element & 4) + (lane & 2) + (element & 1);
+        return;
+    case SC_TILES_FLAT:
+        *line = tile / across * 8;
+        *column = tile % across * 4 * each;
+        break;
+    case SC_TILES_TALL:
+        *line = (tile % 2 + tile / (2 * across) * 2) * 8;
+        *column = tile / 2 % across * 4 * each;
+        break;
     }
+    *line += lane / 4;
+    *column += lane % 4 * each + element % each;
 }
 
-static unsigned per_register(ptx_type type)
+static void *register_of(const sc_warp *warp, const sc_fragment *fragment, unsigned element, unsigned lane)
 {
-    return type == PTX_F16 || type == PTX_BF16 ? 2 : type == PTX_S8 || type == PTX_U8 ? 4 : 1;
+    const unsigned bits = fragment->bits == 64 ? 64 : 32, at = element * fragment->bits / bits;
+    char *slot = (char *)word_slot(warp, fragment->slot[at]);
+    return slot + lane * bits / 8;
 }
 
-/* D = A B + C of 16 x k, k x 8 and 16 x 8. Lane 4g + t holds, of A, rows g and g + 8 and of B, column g,
- * elements t * e and on of each group of 4 e, where e elements share a register; of C and D, rows g and g +
- * 8, columns 2t, 2t + 1. Products are exact and summed in double precision, rounded once. */
+static uint64_t read_element(const sc_warp *warp, const sc_fragment *fragment, unsigned element, unsigned lane)
+{
+    const void *at = register_of(warp, fragment, element, lane);
+    if (fragment->bits == 64)
+        return *(const uint64_t *)at;
+    const uint64_t bits = *(const uint32_t *)at >> element * fragment->bits % 32;
+    return bits & (UINT64_MAX >> (64 - fragment->bits));
+}
+
+static void write_element(const sc_warp *warp, const sc_fragment *fragment, unsigned element, unsigned lane,
+                          uint64_t value)
+{
+    void *at = register_of(warp, fragment, element, lane);
+    const unsigned shift = element * fragment->bits % 32;
+    const uint32_t mask = (uint32_t)(UINT64_MAX >> (64 - fragment->bits)) << shift;
+    if (fragment->bits == 64)
+        *(uint64_t *)at = value;
+    else
+        *(uint32_t *)at = (*(const uint32_t *)at & ~mask) | ((uint32_t)value << shift & mask);
+}
+
+static void gather(const sc_warp *warp, const sc_fragment *fragment, sc_elements to)
+{
+    for (unsigned element = 0; element < fragment->n_elements; element++)
+        for (unsigned lane = 0; lane < SC_LANES; lane++) {
+            unsigned line, column;
+            place_of(fragment, lane, element, &line, &column);
+            to[line][column] = read_element(warp, fragment, element, lane);
+        }
+}
+
+static void scatter(const sc_warp *warp, const sc_fragment *fragment, sc_elements from)
+{
+    for (unsigned element = 0; element < fragment->n_elements; element++)
+        for (unsigned lane = 0; lane < SC_LANES; lane++) {
+            unsigned line, column;
+            place_of(fragment, lane, element, &line, &column);
+            write_element(warp, fragment, element, lane, from[line][column]);
+        }
+}
+
 const sc_code *sc__run_mma(sc_warp *warp, const sc_code *in)
 {
     const sc_mma *mma = in->more;
+    sc_elements a, b, c;
     if (warp->mask != SC_ALL_LANES)
         return wait_for_warp(warp, in);
-    double a[16][32], b[32][8], d[16][8];
-    const unsigned ea = per_register(mma->a_type), eb = per_register(mma->b_type);
-    const bool integer = mma->d_type == PTX_S32, half_c = mma->c_type == PTX_F16,
-               half_d = mma->d_type == PTX_F16;
-    sc_set_csr(&warp->csr, SC_CSR_RN);
+    sc_set_csr(&warp->csr, mma->csr);
+    gather(warp, &mma->a, a);
+    gather(warp, &mma->b, b);
+    gather(warp, &mma->c, c);
+    mma->multiply(mma, a, b, c);
+    scatter(warp, &mma->d, c);
+    return in + 1;
+}
+
+/* ---- wmma.load, wmma.store ---- */
+
+/* Host addresses of an element of every lane. */
+static bool find_elements(sc_warp *warp, const sc_code *in, unsigned element)
+{
+    const sc_tile_access *tiles = in->more;
+    uint64_t *address = (uint64_t *)word_slot(warp, tiles->address);
+    const uint64_t *base = (const uint64_t *)word_slot(warp, in->a);
+    const uint32_t *stride = word_slot(warp, tiles->stride);
+    const unsigned in_all = tiles->fragment.lines * tiles->fragment.columns / SC_LANES;
     for (unsigned lane = 0; lane < SC_LANES; lane++) {
-        const unsigned g = lane / 4, t = lane % 4;
-        for (unsigned r = 0; r < mma->n_a; r++)
-            for (unsigned i = 0; i < ea; i++)
-                a[g + 8 * (r & 1)][ea * t + i + 4 * ea * (r >> 1)] =
-                    element(mma->a_type, word_slot(warp, mma->a[r])[lane], i);
-        for (unsigned r = 0; r < mma->n_b; r++)
-            for (unsigned i = 0; i < eb; i++)
-                b[eb * t + i + 4 * eb * r][g] = element(mma->b_type, word_slot(warp, mma->b[r])[lane], i);
-        for (unsigned k = 0; k < 4; k++) {
-            uint32_t bits = word_slot(warp, mma->c[half_c ? k / 2 : k])[lane];
-            d[g + 8 * (k / 2)][2 * t + k % 2] = half_c
-                                                    ? (double)sc_from_half((uint16_t)(bits >> 16 * (k % 2)))
-                                                : integer ? (double)(int32_t)bits
-                                                          : (double)sc_float(bits);
+        unsigned line, column;
+        place_of(&tiles->fragment, lane, element % in_all, &line, &column);
+        const uint64_t by = stride[lane] >> tiles->stride_shift;
+        const uint64_t at = tiles->by_lines ? line * by + column : column * by + line;
+        address[lane] = base[lane] + at * tiles->fragment.bits / 8;
+    }
+    sc_code access = *in;
+    access.a = tiles->address;
+    return sc__accesses()->translate(warp, &access, &tiles->access);
+}
+
+const sc_code *sc__run_load_tiles(sc_warp *warp, const sc_code *in)
+{
+    const sc_tile_access *tiles = in->more;
+    const sc_fragment *fragment = &tiles->fragment;
+    if (warp->mask != SC_ALL_LANES)
+        return wait_for_warp(warp, in);
+    for (unsigned element = 0; element < fragment->n_elements; element++) {
+        if (!find_elements(warp, in, element))
+            return NULL;
+        for (unsigned lane = 0; lane < SC_LANES; lane++) {
+            uint64_t value = 0;
+            memcpy(&value, warp->pointers[lane], fragment->bits / 8);
+            write_element(warp, fragment, element, lane, value);
         }
     }
-    for (unsigned m = 0; m < 16; m++)
-        for (unsigned n = 0; n < 8; n++)
-            for (unsigned k = 0; k < mma->k; k++)
-                d[m][n] += a[m][k] * b[k][n];
-    for (unsigned lane = 0; lane < SC_LANES; lane++) {
-        const unsigned g = lane / 4, t = lane % 4;
-        for (unsigned k = 0; k < 4; k++) {
-            const double value = d[g + 8 * (k / 2)][2 * t + k % 2];
-            if (half_d)
-                ((uint16_t *)&word_slot(warp, mma->d[k / 2])[lane])[k % 2] = sc_to_half(value, SC_CSR_RN);
-            else
-                word_slot(warp, mma->d[k])[lane] =
-                    integer ? (uint32_t)(int64_t)value : sc_bits32(sc_nan32((float)value));
+    return in + 1;
+}
+
+const sc_code *sc__run_store_tiles(sc_warp *warp, const sc_code *in)
+{
+    const sc_tile_access *tiles = in->more;
+    const sc_fragment *fragment = &tiles->fragment;
+    if (warp->mask != SC_ALL_LANES)
+        return wait_for_warp(warp, in);
+    for (unsigned element = 0; element < fragment->n_elements; element++) {
+        if (!find_elements(warp, in, element))
+            return NULL;
+        for (unsigned lane = 0; lane < SC_LANES; lane++) {
+            const uint64_t value = read_element(warp, fragment, element, lane);
+            memcpy(warp->pointers[lane], &value, fragment->bits / 8);
         }
     }
     return in + 1;
