@@ -249,10 +249,61 @@ static inline uint16_t relu16(uint16_t h)
     return h & 0x8000 ? 0 : h; /* a NaN has no sign here */
 }
 
-static inline uint32_t to_tf32(float a)
+static inline int16_t relu_s16(int16_t x)
 {
-    uint32_t bits = sc_bits32(a);
-    return (a - a == 0 ? bits + 0x1000 : bits) & ~0x1fffu;
+    return x < 0 ? 0 : x;
+}
+
+/* Bits 16 and on of the product of two signed numbers of 24 bits. */
+static inline int32_t high24(uint32_t a, uint32_t b)
+{
+    return (int32_t)((int64_t)((int32_t)(a << 8) >> 8) * ((int32_t)(b << 8) >> 8) >> 16);
+}
+
+static inline uint16_t half_nan(uint16_t h)
+{
+    return (h & 0x7fff) > 0x7c00 ? 0x7fff : h;
+}
+
+/* .satfinite: the largest number instead of infinity. */
+static inline uint16_t finite16(uint16_t h, uint16_t infinity)
+{
+    return (h & 0x7fff) == infinity ? h - 1 : h;
+}
+
+static inline uint16_t sat_to_half(uint32_t a, uint32_t csr)
+{
+    const uint32_t one = 0x3f800000, infinity = 0x7f800000;
+    if ((a >> 31) != 0 || a == 0 || a > infinity)
+        return 0;
+    if (a >= one)
+        return 0x3c00;
+    /* Of integers, which no flushing reaches: a subnormal is below half precision's last bit either way. */
+    return (uint16_t)sc_narrow(sc_double(a < 0x00800000 ? 1 : (uint64_t)a * (1ull << 29) + (896ull << 52)), 10, 5, csr);
+}
+
+/* tf32 is a single whose last 13 bits do not count. */
+static inline uint32_t to_tf32(uint32_t bits)
+{
+    return ((bits & 0x7f800000) != 0x7f800000 ? bits + 0x1000 : bits) & ~0x1fffu;
+}
+
+static inline uint32_t finite32(uint32_t bits)
+{
+    return (bits & 0x7f800000) == 0x7f800000 ? bits - 0x2000 : bits; /* of a NaN too */
+}
+
+static inline uint32_t round_tf32(uint32_t bits, uint32_t csr)
+{
+    if ((bits & INT32_MAX) > 0x7f800000)
+        return 0x7fffe000;
+    const uint32_t up = (csr & SC_ROUNDING) == (SC_CSR_RZ & SC_ROUNDING) ? 0 : 0xfff + (bits >> 13 & 1);
+    return (bits + up) & ~0x1fffu;
+}
+
+static inline uint32_t relu_tf32(uint32_t bits)
+{
+    return bits >> 31 ? 0 : bits;
 }
 
 /* Through a double would round twice: beyond 53 bits, what is lost is kept as one sticky bit. */

@@ -89,6 +89,7 @@ void sc__decode_carry(sc_decoder *decoder);
 void sc__decode_setp(sc_decoder *decoder);
 void sc__decode_set(sc_decoder *decoder);
 void sc__decode_logic(sc_decoder *decoder);
+void sc__decode_lop3(sc_decoder *decoder);
 void sc__decode_mov(sc_decoder *decoder);
 void sc__decode_cvta(sc_decoder *decoder);
 void sc__decode_isspacep(sc_decoder *decoder);

@@ -57,7 +57,7 @@ static const struct {
     {PTX_LEFT, "l"},      {PTX_RIGHT, "r"},      {PTX_HI, "hi"},
     {PTX_LO, "lo"},       {PTX_WIDE, "wide"},    {PTX_APPROX, "approx"},
     {PTX_FULL, "full"},   {PTX_SAT, "sat"},      {PTX_SATFINITE, "satfinite"},
-    {PTX_RELU, "relu"},   {PTX_NAN_FLAG, "nan"}, {PTX_XORSIGN_ABS, "xorsign_abs"},
+    {PTX_RELU, "relu"},   {PTX_OOB, "oob"},      {PTX_NAN_FLAG, "nan"}, {PTX_XORSIGN_ABS, "xorsign_abs"},
     {PTX_CLAMP, "clamp"}, {PTX_WRAP, "wrap"},    {PTX_SHIFTAMT, "shiftamt"},
 };
 
@@ -89,12 +89,16 @@ static void spell(const ptx_instr *instr, const char *operation, sc_name *name)
         add_part(name, test_name(instr->sub));
     if (instr->op == PTX_OP_CVT && instr->round >= PTX_RNI && is_float(instr->type))
         add_part(name, "rint");
+    if (instr->round == PTX_RNA)
+        add_part(name, "rna");
     for (size_t i = 0; i < KR_COUNT(spelled_flags); i++)
         if (instr->flags & spelled_flags[i].flag)
             add_part(name, spelled_flags[i].name);
     add_part(name, kr__ptx_type_name(instr->type));
     if (instr->type2 != PTX_NONE)
         add_part(name, kr__ptx_type_name(instr->type2));
+    if (instr->type3 != PTX_NONE)
+        add_part(name, kr__ptx_type_name(instr->type3));
 }
 
 uint32_t sc__csr_of(const ptx_instr *instr)
@@ -318,6 +322,28 @@ void sc__decode_set(sc_decoder *decoder)
     emit_set(decoder, half, low, a, b, truth);
     emit_set(decoder, half, high, high_a, high_b, truth);
     sc__emit_form(decoder, "pack.16", d, low, high);
+}
+
+/* lop3.BOOL d|p, a, b, c, table, q: p is whether d is not 0, joined with q. */
+void sc__decode_lop3(sc_decoder *decoder)
+{
+    const ptx_instr *instr = decoder->instr;
+    sc_slot d, p, slots[4];
+    if (!instr->boolean) {
+        sc__decode_form(decoder);
+        return;
+    }
+    sc__value_and_predicate(decoder, &instr->operands[0], &d, &p);
+    d = d == SC_NO_SLOT ? sc__new_word(decoder) : d;
+    for (unsigned i = 0; i < 4; i++)
+        slots[i] = sc__source(decoder, &instr->operands[i + 1], 'w', PTX_B32);
+    const sc_slot q = sc__source(decoder, &instr->operands[5], 'p', PTX_PRED);
+    sc_code *code = sc__emit_form(decoder, "lop3.b32", d, slots[0], slots[1]);
+    code->c = slots[2];
+    code->e = slots[3];
+    code = sc__emit_form(decoder, "setp.ne.b32", p, d, sc__constant(decoder, 'w', 0));
+    code->c = q;
+    code->imm = instr->boolean;
 }
 
 void sc__decode_logic(sc_decoder *decoder)

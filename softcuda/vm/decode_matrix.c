@@ -149,7 +149,7 @@ static void choose_product(sc_mma *mma)
         mma->multiply = sc__multiply_integer;
         break;
     default:
-        mma->multiply = sc__multiply_float;
+        mma->multiply = mma->a.order >= SC_QUAD_LINES ? sc__multiply_quads : sc__multiply_float;
         break;
     }
 }
@@ -185,6 +185,7 @@ void sc__decode_mma(sc_decoder *decoder)
     take_registers(decoder, &instr->operands[3], false, &mma->c);
     take_registers(decoder, &instr->operands[0], true, &mma->d);
     choose_product(mma);
+    mma->step = (uint8_t)(a_type == PTX_TF32 && instr->op == PTX_OP_WMMA_MMA ? 4 : k);
     mma->csr = sc__csr_of(instr);
     mma->saturates = (instr->flags & PTX_SATFINITE) != 0;
     mma->ands = instr->sub == PTX_SUB_AND;

@@ -20,6 +20,7 @@ static const sc_row rows[PTX_OP_COUNT] = {
     [PTX_OP_OR] = {sc__decode_logic},
     [PTX_OP_XOR] = {sc__decode_logic},
     [PTX_OP_NOT] = {sc__decode_logic},
+    [PTX_OP_LOP3] = {sc__decode_lop3},
     [PTX_OP_MOV] = {sc__decode_mov},
     [PTX_OP_CVTA] = {sc__decode_cvta},
     [PTX_OP_ISSPACEP] = {sc__decode_isspacep},

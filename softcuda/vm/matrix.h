@@ -39,6 +39,7 @@ typedef uint64_t sc_elements[SC_LINES][SC_COLUMNS];
 struct sc_mma {
     sc_fragment a, b, c, d;
     void (*multiply)(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c);
+    uint8_t step;   /* columns whose products are summed at once, of f16, bf16 and tf32 */
     uint32_t csr;   /* of f64 */
     bool saturates; /* of integers */
     bool ands;      /* of bits: .and.popc, not .xor.popc */
@@ -75,6 +76,7 @@ sc_handler sc__run_copy, sc__run_load_matrix, sc__run_store_matrix, sc__run_move
     sc__run_load_tiles, sc__run_store_tiles;
 /* The product of matrices with elements of that type. */
 void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c);
+void sc__multiply_quads(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c);
 void sc__multiply_fp8(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c);
 void sc__multiply_double(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c);
 void sc__multiply_integer(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c);

@@ -40,6 +40,16 @@ static sc_term term_of(const struct sc_format *format, uint64_t bits)
                      .exponent = (int16_t)((exponent ? exponent : 1) - (top >> 1) - (int)n)};
 }
 
+/* With single precision's 23 bits after the point. */
+static sc_term as_single(sc_term term, unsigned mantissa)
+{
+    if (!term.special) {
+        term.mantissa *= 1 << (23 - mantissa);
+        term.exponent -= (int16_t)(23 - mantissa);
+    }
+    return term;
+}
+
 static const struct sc_format *format_of(ptx_type type)
 {
     size_t i = 0;
@@ -148,7 +158,7 @@ static unsigned first_line(const sc_mma *mma, unsigned line)
 
 void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
 {
-    const unsigned k = mma->b.columns;
+    const unsigned k = mma->b.columns, step = mma->step;
     const int bits = format_of(mma->a.type)->mantissa;
     const struct sc_format *c_format = format_of(mma->c.type);
     sc_terms ta, tb;
@@ -156,13 +166,36 @@ void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elem
     terms_of(&mma->b, k, b, tb);
     EACH_RESULT(mma, i, j)
     {
-        sc_term tc = term_of(c_format, c[i][j]);
-        if (mma->c.type == PTX_F16) { /* its exponent is that of the number in single precision */
-            tc.mantissa *= 1 << 13;
-            tc.exponent -= 13;
+        sc_term sum = as_single(term_of(c_format, c[i][j]), c_format->mantissa);
+        sc_total total = {0};
+        for (unsigned at = 0; at < k; at += step) {
+            total = total_of(ta[i] + at, tb[from_ + j] + at, step, sum, bits);
+            sum = term_of(format_of(PTX_F32), single_of(&total));
         }
-        const sc_total total = total_of(ta[i], tb[from_ + j], k, tc, bits);
-        c[i][j] = mma->d.type == PTX_F16 ? half_of(&total) : single_of(&total);
+        if (mma->d.type == PTX_F32)
+            c[i][j] = single_of(&total);
+        else if (mma->c.type == PTX_F16)
+            c[i][j] = half_of(&total);
+        else /* cut to single precision first */
+            c[i][j] = sc_to_half(sc_float(single_of(&total)), SC_CSR_RN);
+    }
+}
+
+/* m8n8k4 of f16 is for sm_70's tensor cores; later devices compute it with fma. Sums in half precision differ from
+ * an H200's by a unit in the last place, one in some thousand. */
+void sc__multiply_quads(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
+{
+    const bool is_half = mma->d.type == PTX_F16;
+    EACH_RESULT(mma, i, j)
+    {
+        const float addend =
+            mma->c.type == PTX_F16 ? sc_from_half((uint16_t)c[i][j]) : sc_float((uint32_t)c[i][j]);
+        float sum = is_half ? addend : 0;
+        for (unsigned k = 0; k < 4; k++)
+            sum = fmaf(sc_from_half((uint16_t)a[i][k]), sc_from_half((uint16_t)b[from_ + j][k]), sum);
+        if (!is_half)
+            sum += addend;
+        c[i][j] = mma->d.type == PTX_F16 ? sc_to_half(sum, SC_CSR_RN) : sc_bits32(sc_nan32(sum));
     }
 }
 
@@ -173,6 +206,7 @@ void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elem
 void sc__multiply_fp8(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
 {
     const unsigned k = mma->b.columns, step = k / 2;
+    const bool is_half = mma->d.type == PTX_F16;
     const sc_fragment *const fragments[] = {&mma->a, &mma->b};
     sc_terms terms[2];
     for (unsigned f = 0; f < 2; f++)
@@ -190,13 +224,12 @@ void sc__multiply_fp8(const sc_mma *mma, sc_elements a, sc_elements b, sc_elemen
         sc_total total = {0};
         for (unsigned at = 0; at < k; at += step) {
             total = total_of(terms[0][i] + at, terms[1][from_ + j] + at, step, sum, 10);
-            sum = term_of(format_of(PTX_F32), single_of(&total));
+            sum = is_half ? as_single(term_of(&formats[0], half_of(&total)), 10) : term_of(format_of(PTX_F32), single_of(&total));
         }
-        const float products = sc_float(single_of(&total));
-        if (mma->d.type == PTX_F16)
-            c[i][j] = sc_to_half((double)products + (double)sc_from_half((uint16_t)c[i][j]), SC_CSR_RN);
+        if (is_half)
+            c[i][j] = sc_to_half(sc_from_half(half_of(&total)) + (double)sc_from_half((uint16_t)c[i][j]), SC_CSR_RN);
         else
-            c[i][j] = sc_bits32(sc_nan32(products + sc_float((uint32_t)c[i][j])));
+            c[i][j] = sc_bits32(sc_nan32(sc_float(single_of(&total)) + sc_float((uint32_t)c[i][j])));
     }
 }
 
