@@ -302,8 +302,8 @@ static stage move_destination(verdict *v, const ptx_operand *operand)
                                                : destination(v, operand, v->instr->type, false);
 }
 
-/* ldmatrix and its like are vectors of 32-bit registers, as many as .x1, .x2, .x4 says; check_fragments() knows how
- * many those of the others have. */
+/* ldmatrix and its like are vectors of 32-bit registers, as many as .x1, .x2, .x4 says; check_fragments()
+ * knows how many those of the others have. */
 static stage fragment(verdict *v, const ptx_operand *operand)
 {
     const bool is_counted = v->instr->op == PTX_OP_LDMATRIX || v->instr->op == PTX_OP_STMATRIX;
@@ -700,42 +700,44 @@ static const struct matrix_shape {
     uint16_t m, n, k;
     uint8_t isa, sm;
     bool any_layout;
-} mma_shapes[] = {
-    {SET(PTX_F16), 8, 8, 4, 64, 70, true},
-    {SET(PTX_F16), 16, 8, 8, 65, 75, false},
-    {SET(PTX_F16), 16, 8, 16, 70, 80, false},
-    {SET(PTX_BF16), 16, 8, 8, 70, 80, false},
-    {SET(PTX_BF16), 16, 8, 16, 70, 80, false},
-    {SET(PTX_TF32), 16, 8, 4, 70, 80, false},
-    {SET(PTX_TF32), 16, 8, 8, 70, 80, false},
-    {SET(PTX_F64), 8, 8, 4, 70, 80, false},
-    {SET(PTX_F64), 16, 8, 4, 78, 90, false},
-    {SET(PTX_F64), 16, 8, 8, 78, 90, false},
-    {SET(PTX_F64), 16, 8, 16, 78, 90, false},
-    {SET(PTX_U8) | SET(PTX_S8), 8, 8, 16, 65, 75, false},
-    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 16, 70, 80, false},
-    {SET(PTX_U8) | SET(PTX_S8), 16, 8, 32, 70, 80, false},
-    {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 65, 75, false},
-    {SET(PTX_U4) | SET(PTX_S4), 16, 8, 32, 70, 80, false},
-    {SET(PTX_U4) | SET(PTX_S4), 16, 8, 64, 70, 80, false},
-    {SET(PTX_B1), 8, 8, 128, 70, 75, false},
-    {SET(PTX_B1), 16, 8, 128, 70, 80, false},
-    {SET(PTX_B1), 16, 8, 256, 70, 80, false},
-    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 32, 84, 89, false},
-    {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 16, 87, 89, false},
-}, wmma_shapes[] = {
-    {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 16, 16, 16, 60, 70, true},
-    {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 8, 32, 16, 61, 70, true},
-    {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 32, 8, 16, 61, 70, true},
-    {SET(PTX_BF16), 16, 16, 16, 70, 80, true},
-    {SET(PTX_BF16), 8, 32, 16, 70, 80, true},
-    {SET(PTX_BF16), 32, 8, 16, 70, 80, true},
-    {SET(PTX_TF32) | SET(PTX_F32), 16, 16, 8, 70, 80, true},
-    {SET(PTX_F64), 8, 8, 4, 70, 80, true},
-    {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 63, 75, false},
-    {SET(PTX_B1), 8, 8, 128, 63, 75, false},
-    {SET(PTX_S32), 8, 8, 32, 63, 75, true},
-    {SET(PTX_S32), 8, 8, 128, 63, 75, true},
+} mma_shapes[] =
+    {
+        {SET(PTX_F16), 8, 8, 4, 64, 70, true},
+        {SET(PTX_F16), 16, 8, 8, 65, 75, false},
+        {SET(PTX_F16), 16, 8, 16, 70, 80, false},
+        {SET(PTX_BF16), 16, 8, 8, 70, 80, false},
+        {SET(PTX_BF16), 16, 8, 16, 70, 80, false},
+        {SET(PTX_TF32), 16, 8, 4, 70, 80, false},
+        {SET(PTX_TF32), 16, 8, 8, 70, 80, false},
+        {SET(PTX_F64), 8, 8, 4, 70, 80, false},
+        {SET(PTX_F64), 16, 8, 4, 78, 90, false},
+        {SET(PTX_F64), 16, 8, 8, 78, 90, false},
+        {SET(PTX_F64), 16, 8, 16, 78, 90, false},
+        {SET(PTX_U8) | SET(PTX_S8), 8, 8, 16, 65, 75, false},
+        {SET(PTX_U8) | SET(PTX_S8), 16, 8, 16, 70, 80, false},
+        {SET(PTX_U8) | SET(PTX_S8), 16, 8, 32, 70, 80, false},
+        {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 65, 75, false},
+        {SET(PTX_U4) | SET(PTX_S4), 16, 8, 32, 70, 80, false},
+        {SET(PTX_U4) | SET(PTX_S4), 16, 8, 64, 70, 80, false},
+        {SET(PTX_B1), 8, 8, 128, 70, 75, false},
+        {SET(PTX_B1), 16, 8, 128, 70, 80, false},
+        {SET(PTX_B1), 16, 8, 256, 70, 80, false},
+        {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 32, 84, 89, false},
+        {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 16, 87, 89, false},
+},
+  wmma_shapes[] = {
+      {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 16, 16, 16, 60, 70, true},
+      {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 8, 32, 16, 61, 70, true},
+      {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 32, 8, 16, 61, 70, true},
+      {SET(PTX_BF16), 16, 16, 16, 70, 80, true},
+      {SET(PTX_BF16), 8, 32, 16, 70, 80, true},
+      {SET(PTX_BF16), 32, 8, 16, 70, 80, true},
+      {SET(PTX_TF32) | SET(PTX_F32), 16, 16, 8, 70, 80, true},
+      {SET(PTX_F64), 8, 8, 4, 70, 80, true},
+      {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 63, 75, false},
+      {SET(PTX_B1), 8, 8, 128, 63, 75, false},
+      {SET(PTX_S32), 8, 8, 32, 63, 75, true},
+      {SET(PTX_S32), 8, 8, 128, 63, 75, true},
 };
 
 static size_t bits_of(ptx_type type)
@@ -743,9 +745,10 @@ static size_t bits_of(ptx_type type)
     return type == PTX_B1 ? 1 : type == PTX_U4 || type == PTX_S4 ? 4 : 8 * kr__ptx_type_bytes(type);
 }
 
-/* Registers a lane that hold rows x columns of a type. A quarter of the warp shares m8n8k4's in halves; wmma's
- * factors in halves are in as many registers whatever the shape. */
-static size_t fragment_size(const ptx_instr *instr, ptx_type type, size_t rows, size_t columns, bool is_factor)
+/* Registers a lane that hold rows x columns of a type. A quarter of the warp shares m8n8k4's in halves;
+ * wmma's factors in halves are in as many registers whatever the shape. */
+static size_t fragment_size(const ptx_instr *instr, ptx_type type, size_t rows, size_t columns,
+                            bool is_factor)
 {
     const bool is_wmma = instr->op != PTX_OP_MMA;
     const size_t lanes = !is_wmma && instr->type2 == PTX_F16 && instr->shape[2] == 4 ? 8 : 32;
@@ -767,19 +770,19 @@ static bool check_shape(ptx_parser *p, const ptx_instr *instr, ptx_type type, co
             *ret = &shapes[i];
             return kr__ptx_has(p, instr->line, text, shapes[i].isa, shapes[i].sm);
         }
-    kr__ptx_error(p, instr->line, "Illegal modifier '.m%un%uk%u' for instruction '%s'", shape[0], shape[1], shape[2],
-                  name);
+    kr__ptx_error(p, instr->line, "Illegal modifier '.m%un%uk%u' for instruction '%s'", shape[0], shape[1],
+                  shape[2], name);
     return false;
 }
 
 /* A vector of as many registers as the fragment has. false: reported. */
-static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *name, size_t argument, ptx_type type,
-                           size_t size)
+static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *name, size_t argument,
+                           ptx_type type, size_t size)
 {
     const ptx_operand *at = &instr->operands[argument];
     if (at->kind != PTX_OPERAND_VECTOR || at->n_elements != size) {
-        kr__ptx_error(p, instr->line, "Vector of size %zu is expected for argument %zu of instruction '%s'", size,
-                      argument, name);
+        kr__ptx_error(p, instr->line, "Vector of size %zu is expected for argument %zu of instruction '%s'",
+                      size, argument, name);
         return true;
     }
     const bool is_float = type == PTX_F32 || type == PTX_F64;
@@ -795,8 +798,8 @@ static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *na
 static void check_mma(ptx_parser *p, const ptx_instr *instr, const char *name)
 {
     const bool is_wmma = instr->op == PTX_OP_WMMA_MMA, is_short = instr->type3 == PTX_NONE;
-    const ptx_type types[] = {instr->type, is_short ? PTX_F16 : instr->type2, is_short ? PTX_F16 : instr->type3,
-                              is_short ? instr->type2 : instr->type4};
+    const ptx_type types[] = {instr->type, is_short ? PTX_F16 : instr->type2,
+                              is_short ? PTX_F16 : instr->type3, is_short ? instr->type2 : instr->type4};
     const struct matrix_shape *shape;
     if (!check_shape(p, instr, types[1], name, is_wmma ? wmma_shapes : mma_shapes,
                      is_wmma ? KR_COUNT(wmma_shapes) : KR_COUNT(mma_shapes), &shape))
@@ -807,10 +810,12 @@ static void check_mma(ptx_parser *p, const ptx_instr *instr, const char *name)
         return;
     }
     if (!is_wmma && instr->type == PTX_F16 && types[3] == PTX_F32)
-        kr__ptx_error(p, instr->line,
-                      ".dtype must be '.f32' when .ctype is '.f32' for '%s' instruction with shape '.m%un%uk%u'", name,
-                      shape->m, shape->n, shape->k);
-    if (types[1] == PTX_B1 && instr->sub == PTX_SUB_AND && !kr__ptx_has(p, instr->line, "mma with .and operation", 71, 80))
+        kr__ptx_error(
+            p, instr->line,
+            ".dtype must be '.f32' when .ctype is '.f32' for '%s' instruction with shape '.m%un%uk%u'", name,
+            shape->m, shape->n, shape->k);
+    if (types[1] == PTX_B1 && instr->sub == PTX_SUB_AND &&
+        !kr__ptx_has(p, instr->line, "mma with .and operation", 71, 80))
         return;
     const size_t sizes[] = {fragment_size(instr, types[0], shape->m, shape->n, false),
                             fragment_size(instr, types[1], shape->m, shape->k, true),
@@ -832,8 +837,8 @@ static void check_tiles(ptx_parser *p, const ptx_instr *instr, const char *name)
         kr__ptx_error(p, instr->line, "Illegal layout for instruction '%s'", name);
     else
         check_fragment(p, instr, name, instr->op == PTX_OP_WMMA_STORE, instr->type,
-                       fragment_size(instr, instr->type, is_b ? shape->k : shape->m, is_a ? shape->k : shape->n,
-                                     is_a || is_b));
+                       fragment_size(instr, instr->type, is_b ? shape->k : shape->m,
+                                     is_a ? shape->k : shape->n, is_a || is_b));
 }
 
 /* Integers: every value of the second type is one of the first. */

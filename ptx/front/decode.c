@@ -115,6 +115,9 @@ static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
     case PTX_KIND_VECTOR:
         instr->vector = (uint8_t)modifier->value;
         break;
+    case PTX_KIND_HINT:
+        instr->priority[seen & K(HINT) ? 1 : 0] = (uint8_t)modifier->value;
+        break;
     case PTX_KIND_COUNT:
         instr->shape[2] = (uint16_t)modifier->value;
         break;

@@ -101,6 +101,8 @@ typedef enum ptx_flag {
     PTX_OOB = 1u << 31 /* fma.oob */
 } ptx_flag;
 
+typedef enum ptx_priority { PTX_EVICT_UNCHANGED, PTX_EVICT_FIRST, PTX_EVICT_LAST, PTX_EVICT_NORMAL } ptx_priority;
+
 typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.async */
     PTX_SUB_NONE,
     PTX_SUB_ADD, PTX_SUB_MIN, PTX_SUB_MAX, PTX_SUB_INC, PTX_SUB_DEC, PTX_SUB_AND, PTX_SUB_OR, PTX_SUB_XOR,
@@ -276,6 +278,7 @@ typedef struct ptx_instr {
     uint8_t vector;        /* 1, 2, 4, 8: ld/st .v2 ... */
     uint16_t shape[3];     /* mma m, n, k; ldmatrix: 8, 8, and count in shape[2] */
     uint8_t layout;        /* bits: 0 a is col, 1 b is col */
+    uint8_t priority[2];   /* ptx_priority: of L2, createpolicy's first and second */
     const ptx_register *guard; /* @%p */
     bool guard_negated;
     uint8_t n_operands;

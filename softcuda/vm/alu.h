@@ -279,7 +279,8 @@ static inline uint16_t sat_to_half(uint32_t a, uint32_t csr)
     if (a >= one)
         return 0x3c00;
     /* Of integers, which no flushing reaches: a subnormal is below half precision's last bit either way. */
-    return (uint16_t)sc_narrow(sc_double(a < 0x00800000 ? 1 : (uint64_t)a * (1ull << 29) + (896ull << 52)), 10, 5, csr);
+    return (uint16_t)sc_narrow(sc_double(a < 0x00800000 ? 1 : (uint64_t)a * (1ull << 29) + (896ull << 52)),
+                               10, 5, csr);
 }
 
 /* tf32 is a single whose last 13 bits do not count. */

@@ -115,8 +115,8 @@ static void decode_function(sc_decoder *decoder, sc_function *function)
         return;
     }
     decoder->doubles_at = (decoder->layout.n_words + SC_TEMPORARIES) * SC_WORD_BYTES;
-    decoder->predicates_at =
-        decoder->doubles_at + (decoder->layout.n_doubles + SC_TEMPORARIES) * SC_DOUBLE_BYTES;
+    decoder->quads_at = decoder->doubles_at + (decoder->layout.n_doubles + SC_TEMPORARIES) * SC_DOUBLE_BYTES;
+    decoder->predicates_at = decoder->quads_at + decoder->layout.n_quads * SC_QUAD_BYTES;
     function->frame_bytes =
         align_up(decoder->predicates_at + (decoder->layout.n_predicates + SC_TEMPORARIES) * 4, 64);
     function->pressure = decoder->layout.pressure;
@@ -232,6 +232,15 @@ static bool find_chain(const sc_decoder *decoder, sc_function *function)
     return true;
 }
 
+static bool allocates(const sc_kernel *kernel)
+{
+    for (size_t i = 0; i < kernel->n_functions; i++)
+        for (size_t k = 0; k < kernel->functions[i]->ptx->n_instrs; k++)
+            if (kernel->functions[i]->ptx->instrs[k].op == PTX_OP_ALLOCA)
+                return true;
+    return false;
+}
+
 /* ---- facts ---- */
 
 static int estimate_registers(const sc_kernel *kernel)
@@ -301,6 +310,8 @@ bool sc__kernel_create(sc_program *program, const ptx_function *entry, sc_kernel
         sc_function *root = kernel->functions[0];
         kernel->stack_bytes =
             find_chain(&decoder, root) ? root->chain_bytes : root->local_bytes + SC_SPARE_STACK_BYTES;
+        if (allocates(kernel))
+            kernel->stack_bytes += SC_SPARE_STACK_BYTES;
         kernel->stack_bytes = align_up(kernel->stack_bytes, 16);
         fill_facts(&decoder, entry);
     }

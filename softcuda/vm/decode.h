@@ -8,7 +8,13 @@
 
 #include "softcuda/vm/machine.h"
 
-enum { SC_TEMPORARIES = 8, SC_WORD_BYTES = 128, SC_DOUBLE_BYTES = 256, SC_SPARE_STACK_BYTES = 32768 };
+enum {
+    SC_TEMPORARIES = 8,
+    SC_WORD_BYTES = 128,
+    SC_DOUBLE_BYTES = 256,
+    SC_QUAD_BYTES = 512,
+    SC_SPARE_STACK_BYTES = 32768
+};
 
 typedef struct sc_fixup {
     size_t code;           /* whose `more` is the address of */
@@ -32,7 +38,7 @@ typedef struct sc_decoder {
     const ptx_instr *instr;
     sc_layout layout;
     sc_map locals; /* variable to offset in the frame's local bytes */
-    uint32_t doubles_at, predicates_at;
+    uint32_t doubles_at, quads_at, predicates_at;
     sc_code *code;
     size_t n_code, code_capacity;
     size_t *block_at;
@@ -93,6 +99,9 @@ void sc__decode_lop3(sc_decoder *decoder);
 void sc__decode_mov(sc_decoder *decoder);
 void sc__decode_cvta(sc_decoder *decoder);
 void sc__decode_isspacep(sc_decoder *decoder);
+void sc__decode_policy(sc_decoder *decoder);
+void sc__decode_alloca(sc_decoder *decoder);
+void sc__decode_stack(sc_decoder *decoder);
 
 /* ---- decode_memory.c ---- */
 

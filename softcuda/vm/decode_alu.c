@@ -54,11 +54,22 @@ static const struct {
     const char *name;
 } spelled_flags[] = {
     /* in the order alu.def spells them */
-    {PTX_LEFT, "l"},      {PTX_RIGHT, "r"},      {PTX_HI, "hi"},
-    {PTX_LO, "lo"},       {PTX_WIDE, "wide"},    {PTX_APPROX, "approx"},
-    {PTX_FULL, "full"},   {PTX_SAT, "sat"},      {PTX_SATFINITE, "satfinite"},
-    {PTX_RELU, "relu"},   {PTX_OOB, "oob"},      {PTX_NAN_FLAG, "nan"}, {PTX_XORSIGN_ABS, "xorsign_abs"},
-    {PTX_CLAMP, "clamp"}, {PTX_WRAP, "wrap"},    {PTX_SHIFTAMT, "shiftamt"},
+    {PTX_LEFT, "l"},
+    {PTX_RIGHT, "r"},
+    {PTX_HI, "hi"},
+    {PTX_LO, "lo"},
+    {PTX_WIDE, "wide"},
+    {PTX_APPROX, "approx"},
+    {PTX_FULL, "full"},
+    {PTX_SAT, "sat"},
+    {PTX_SATFINITE, "satfinite"},
+    {PTX_RELU, "relu"},
+    {PTX_OOB, "oob"},
+    {PTX_NAN_FLAG, "nan"},
+    {PTX_XORSIGN_ABS, "xorsign_abs"},
+    {PTX_CLAMP, "clamp"},
+    {PTX_WRAP, "wrap"},
+    {PTX_SHIFTAMT, "shiftamt"},
 };
 
 typedef struct sc_name {
@@ -379,6 +390,11 @@ void sc__decode_mov(sc_decoder *decoder)
         sc__special(decoder, from->special, sc__slot_of(decoder, to->reg), sc__width_of_type(to->reg->type));
     } else if (from->kind == PTX_OPERAND_VECTOR && to->kind == PTX_OPERAND_REGISTER) {
         sc__pack(decoder, from, instr->type, sc__slot_of(decoder, to->reg));
+    } else if (instr->type == PTX_B128) {
+        const sc_slot a = sc__source(decoder, from, 'q', PTX_B128),
+                      d = sc__destination(decoder, to, 'q', NULL);
+        sc__emit_form(decoder, "mov.b64", d, a, 0);
+        sc__emit_form(decoder, "mov.b64", d + SC_DOUBLE_BYTES, a + SC_DOUBLE_BYTES, 0);
     } else {
         sc__decode_form(decoder);
     }
@@ -388,6 +404,7 @@ static int window_of(ptx_space space)
 {
     switch (space) {
     case PTX_SPACE_SHARED:
+    case PTX_SPACE_SHARED_CLUSTER: /* a cluster is one block */
         return SC_WINDOW_SHARED;
     case PTX_SPACE_LOCAL:
         return SC_WINDOW_LOCAL;
@@ -421,5 +438,26 @@ void sc__decode_isspacep(sc_decoder *decoder)
     sc_code *code = sc__emit(decoder, sc__run_isspacep);
     code->d = sc__destination(decoder, &instr->operands[0], 'p', NULL);
     code->a = a;
+    code->e = instr->space == PTX_SPACE_CONST;
     code->imm = window_of(instr->space);
+}
+
+/* What an H200's driver makes of a policy: its kind, and a sixteenth of the lines to which it applies. Of a
+ * range, where that lies in the cache is no matter here. */
+void sc__decode_policy(sc_decoder *decoder)
+{
+    const ptx_instr *instr = decoder->instr;
+    const sc_slot d = sc__destination(decoder, &instr->operands[0], 'd', NULL);
+    if (instr->op == PTX_OP_CREATEPOLICY_CVT) {
+        sc__emit_form(decoder, "mov.b64", d, sc__source(decoder, &instr->operands[1], 'd', PTX_B64), 0);
+        return;
+    }
+    double fraction = 1;
+    if (instr->op == PTX_OP_CREATEPOLICY_FRACTIONAL && instr->n_operands > 1)
+        fraction = instr->operands[1].float_bytes == 4 ? sc_float((uint32_t)instr->operands[1].bits)
+                                                       : sc_double((uint64_t)instr->operands[1].bits);
+    const uint64_t sixteenths = fraction <= 0.0625 ? 0 : (uint64_t)ceil(fraction * 16) - 1;
+    const uint64_t policy =
+        0x10 | (uint64_t)instr->priority[0] << 1 | (instr->priority[1] == PTX_EVICT_FIRST);
+    sc__emit_form(decoder, "mov.b64", d, sc__constant(decoder, 'd', policy << 56 | sixteenths << 52), 0);
 }

@@ -113,7 +113,8 @@ static sc_fragment fragment_of(ptx_type type, sc_tile_order order, unsigned line
 }
 
 /* Registers of a fragment; wmma's of f16 have more than it needs. */
-static void take_registers(sc_decoder *decoder, const ptx_operand *operand, bool writes, sc_fragment *fragment)
+static void take_registers(sc_decoder *decoder, const ptx_operand *operand, bool writes,
+                           sc_fragment *fragment)
 {
     const ptx_operand *elements[8];
     const unsigned n = sc__elements_of(operand, elements);
@@ -203,8 +204,7 @@ static void place_tiles(const ptx_instr *instr, sc_tile_access *tiles)
     const unsigned lines = is_a ? m : is_b ? n : swapped ? n : m;
     if (is_a || is_b) {
         const bool tall = lines >= 16 && is_a != swapped;
-        tiles->fragment =
-            fragment_of(instr->type, tall ? SC_TILES_TALL : SC_TILES_FLAT, lines, k, false);
+        tiles->fragment = fragment_of(instr->type, tall ? SC_TILES_TALL : SC_TILES_FLAT, lines, k, false);
         tiles->by_lines = by_row == is_a;
     } else {
         tiles->fragment = fragment_of(instr->type, SC_TILES_TALL, lines, swapped ? m : n, true);

@@ -88,13 +88,21 @@ void sc__decode_load(sc_decoder *decoder)
     const ptx_operand *elements[8], *from = &instr->operands[1];
     unsigned n = sc__elements_of(&instr->operands[0], elements);
     size_t bytes = kr__ptx_type_bytes(instr->type);
-    if (bytes == 0 || bytes > 8 || n == 3 || n > 4) {
+    const bool is_quad = bytes == 16 && n == 1;
+    if (bytes == 0 || (bytes > 8 && !is_quad) || n == 3 || n > 4) {
         sc__unsupported(decoder, NULL);
         return;
     }
     char width = bytes == 8 ? 'd' : 'w';
     sc_slot slots[4] = {SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT}, finals[4] = {0};
-    for (unsigned i = 0; i < n; i++) {
+    if (is_quad) { /* two doubles */
+        slots[0] = finals[0] = sc__destination(decoder, elements[0], 'q', NULL);
+        slots[1] = finals[1] = slots[0] + SC_DOUBLE_BYTES;
+        elements[1] = elements[0];
+        bytes = 8;
+        n = 2;
+    }
+    for (unsigned i = 0; i < n && !is_quad; i++) {
         if (elements[i]->kind == PTX_OPERAND_SINK)
             continue;
         if (elements[i]->kind != PTX_OPERAND_REGISTER) {
@@ -150,12 +158,19 @@ void sc__decode_store(sc_decoder *decoder)
     const ptx_operand *elements[8];
     unsigned n = sc__elements_of(&instr->operands[1], elements);
     size_t bytes = kr__ptx_type_bytes(instr->type);
-    if (bytes == 0 || bytes > 8 || n == 3 || n > 4) {
+    const bool is_quad = bytes == 16 && n == 1;
+    if (bytes == 0 || (bytes > 8 && !is_quad) || n == 3 || n > 4) {
         sc__unsupported(decoder, NULL);
         return;
     }
     sc_slot slots[4] = {SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT}, address = 0;
-    for (unsigned i = 0; i < n; i++)
+    if (is_quad) { /* two doubles */
+        slots[0] = sc__source(decoder, elements[0], 'q', PTX_B128);
+        slots[1] = slots[0] + SC_DOUBLE_BYTES;
+        bytes = 8;
+        n = 2;
+    }
+    for (unsigned i = 0; i < n && !is_quad; i++)
         slots[i] = sc__source(decoder, elements[i], bytes == 8 ? 'd' : 'w', instr->type);
     int64_t offset = 0;
     sc_access *access = decode_address(decoder, &instr->operands[0], &address, &offset);
@@ -174,37 +189,127 @@ void sc__decode_store(sc_decoder *decoder)
     code->f = slots[3];
 }
 
-void sc__decode_atomic(sc_decoder *decoder)
+/* An operand of an element of a vector, or of all that there is. */
+static sc_slot element_slot(sc_decoder *decoder, const ptx_operand *operand, unsigned i, char width)
+{
+    const ptx_operand *elements[8];
+    sc__elements_of(operand, elements);
+    return sc__source(decoder, elements[i], width, decoder->instr->type);
+}
+
+/* atom.exch.b128 and atom.cas.b128 */
+static void decode_wide_atomic(sc_decoder *decoder)
 {
     const ptx_instr *instr = decoder->instr;
-    bool has_result = instr->op == PTX_OP_ATOM;
-    const ptx_operand *operands = instr->operands + has_result;
-    sc_atomic *operate = sc__find_atomic(instr->sub, instr->type);
-    if (!operate || instr->vector > 1 || instr->n_operands < 2u + has_result) {
-        sc__unsupported(decoder, NULL);
-        return;
-    }
-    size_t bytes = kr__ptx_type_bytes(instr->type);
-    char width = bytes == 8 ? 'd' : 'w';
-    sc_slot b = sc__source(decoder, &operands[1], width, instr->type), address = 0, d = SC_NO_SLOT;
-    sc_slot c = instr->n_operands > 2u + has_result && instr->sub == PTX_SUB_CAS
-                    ? sc__source(decoder, &operands[2], width, instr->type)
-                    : b;
-    if (has_result && instr->operands[0].kind != PTX_OPERAND_SINK)
-        d = sc__destination(decoder, &instr->operands[0], width, NULL);
+    const ptx_operand *operands = instr->operands;
+    const bool compares = instr->sub == PTX_SUB_CAS;
+    const sc_slot b = sc__source(decoder, &operands[2], 'q', PTX_B128);
+    const sc_slot c = compares ? sc__source(decoder, &operands[3], 'q', PTX_B128) : b;
+    const sc_slot d =
+        operands[0].kind == PTX_OPERAND_SINK ? SC_NO_SLOT : sc__destination(decoder, &operands[0], 'q', NULL);
+    sc_slot address = 0;
     int64_t offset = 0;
-    sc_access *access = decode_address(decoder, &operands[0], &address, &offset);
+    sc_access *access = decode_address(decoder, &operands[1], &address, &offset);
     if (!access)
         return;
-    sc__set_bytes(access, bytes, 1, "atomic access");
-    access->operate = operate;
-    sc_code *code = sc__emit(decoder, sc__run_atomic);
+    sc__set_bytes(access, 16, 1, "atomic access");
+    sc_code *code = sc__emit(decoder, sc__run_atomic_wide);
     code->a = address;
     code->imm = offset;
     code->more = access;
     code->d = d;
     code->b = b;
     code->c = c;
+    code->e = compares;
+}
+
+/* Each element of a vector is an atomic of its own; the first looks after the alignment of all. */
+void sc__decode_atomic(sc_decoder *decoder)
+{
+    const ptx_instr *instr = decoder->instr;
+    const bool has_result = instr->op == PTX_OP_ATOM, compares = instr->sub == PTX_SUB_CAS;
+    const ptx_operand *operands = instr->operands + has_result;
+    if (instr->type == PTX_B128) {
+        decode_wide_atomic(decoder);
+        return;
+    }
+    sc_atomic *operate = sc__find_atomic(instr->sub, instr->type, false);
+    if (!operate || instr->n_operands < 2u + has_result) {
+        sc__unsupported(decoder, NULL);
+        return;
+    }
+    const size_t bytes = kr__ptx_type_bytes(instr->type);
+    const char width = bytes == 8 ? 'd' : 'w';
+    for (unsigned i = 0; i < instr->vector; i++) {
+        const sc_slot b = element_slot(decoder, &operands[1], i, width);
+        const sc_slot c = compares ? element_slot(decoder, &operands[2], i, width) : b;
+        sc_slot address = 0, d = SC_NO_SLOT;
+        int64_t offset = 0;
+        if (has_result && instr->operands[0].kind != PTX_OPERAND_SINK) {
+            const ptx_operand *results[8];
+            sc__elements_of(&instr->operands[0], results);
+            d = results[i]->kind == PTX_OPERAND_SINK ? SC_NO_SLOT
+                                                     : sc__destination(decoder, results[i], width, NULL);
+        }
+        sc_access *access = decode_address(decoder, &operands[0], &address, &offset);
+        if (!access)
+            return;
+        sc__set_bytes(access, bytes, i ? 1 : instr->vector, "atomic access");
+        access->operate = operate;
+        access->operate_global = sc__find_atomic(instr->sub, instr->type, true);
+        sc_code *code = sc__emit(decoder, sc__run_atomic);
+        code->a = address;
+        code->imm = offset + (int64_t)(i * bytes);
+        code->more = access;
+        code->d = d;
+        code->b = b;
+        code->c = c;
+    }
+}
+
+/* ---- alloca ---- */
+
+void sc__decode_alloca(sc_decoder *decoder)
+{
+    const ptx_instr *instr = decoder->instr;
+    const sc_slot bytes = sc__source(decoder, &instr->operands[1], 'd', PTX_U64);
+    const sc_slot d = sc__destination(decoder, &instr->operands[0], 'd', NULL);
+    sc_code *code = sc__emit(decoder, sc__run_alloca);
+    code->d = d;
+    code->a = bytes;
+    code->imm = instr->n_operands > 2 ? instr->operands[2].bits : 8;
+}
+
+/* stacksave, stackrestore */
+void sc__decode_stack(sc_decoder *decoder)
+{
+    const ptx_operand *operand = &decoder->instr->operands[0];
+    if (decoder->instr->op == PTX_OP_STACKSAVE) {
+        const sc_slot d = sc__destination(decoder, operand, 'd', NULL);
+        sc__emit(decoder, sc__run_stack_save)->d = d;
+    } else {
+        const sc_slot a = sc__source(decoder, operand, 'd', PTX_U64);
+        sc__emit(decoder, sc__run_stack_restore)->a = a;
+    }
+}
+
+/* ---- cp.async ---- */
+
+/* How many bytes come from the source, or a predicate that says none do. */
+static sc_slot copied_bytes(sc_decoder *decoder, int64_t bytes)
+{
+    const ptx_instr *instr = decoder->instr;
+    const ptx_operand *operand = &instr->operands[3];
+    const bool is_hint = operand->kind == PTX_OPERAND_REGISTER && kr__ptx_type_bytes(operand->reg->type) == 8;
+    if (instr->n_operands < 4 || is_hint)
+        return SC_NO_SLOT;
+    if (operand->kind != PTX_OPERAND_REGISTER || operand->reg->type != PTX_PRED)
+        return sc__source(decoder, operand, 'w', PTX_U32);
+    const sc_slot size = sc__new_word(decoder), ignored = sc__source(decoder, operand, 'p', PTX_PRED);
+    sc__emit_form(decoder, "selp.b32", size, sc__constant(decoder, 'w', 0),
+                  sc__constant(decoder, 'w', (uint64_t)bytes))
+        ->c = ignored;
+    return size;
 }
 
 void sc__decode_copy(sc_decoder *decoder)
@@ -217,17 +322,8 @@ void sc__decode_copy(sc_decoder *decoder)
         sc__unsupported(decoder, NULL);
         return;
     }
-    sc_slot to = 0, from = 0, size = SC_NO_SLOT;
-    if (instr->n_operands > 3) {
-        bool is_size =
-            operands[3].kind == PTX_OPERAND_IMMEDIATE ||
-            (operands[3].kind == PTX_OPERAND_REGISTER && sc__width_of_type(operands[3].reg->type) == 'w');
-        if (!is_size || instr->n_operands > 4) {
-            sc__unsupported(decoder, NULL);
-            return;
-        }
-        size = sc__source(decoder, &operands[3], 'w', PTX_U32);
-    }
+    const sc_slot size = copied_bytes(decoder, bytes);
+    sc_slot to = 0, from = 0;
     sc__fill_access(decoder, &operands[0], PTX_SPACE_SHARED, &transfer->to, &to, &to_offset);
     sc__fill_access(decoder, &operands[1], PTX_SPACE_GLOBAL, &transfer->from, &from, &transfer->from_offset);
     sc__set_bytes(&transfer->to, (size_t)bytes, 1, "store");

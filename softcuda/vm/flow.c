@@ -187,12 +187,24 @@ static uint64_t uniform_special(const sc_warp *warp, ptx_special which)
         return launch->grid[which - PTX_NCTAID_X];
     case PTX_CLUSTERID_X:
         return block->id[0];
+    case PTX_CLUSTERID_Y:
+        return block->id[1];
+    case PTX_CLUSTERID_Z:
+        return block->id[2];
     case PTX_NCLUSTERID_X:
         return launch->grid[0];
+    case PTX_NCLUSTERID_Y:
+        return launch->grid[1];
+    case PTX_NCLUSTERID_Z:
+        return launch->grid[2];
     case PTX_CLUSTER_NCTAID_X:
+    case PTX_CLUSTER_NCTAID_Y:
+    case PTX_CLUSTER_NCTAID_Z:
     case PTX_CLUSTER_NCTARANK:
         return 1;
     case PTX_CLUSTER_CTAID_X:
+    case PTX_CLUSTER_CTAID_Y:
+    case PTX_CLUSTER_CTAID_Z:
     case PTX_CLUSTER_CTARANK:
         return 0;
     case PTX_WARPID:
@@ -217,6 +229,8 @@ static uint64_t uniform_special(const sc_warp *warp, ptx_special which)
         return timer_ns() >> 32;
     case PTX_DYNAMIC_SMEM_SIZE:
         return launch->dynamic_shared_bytes;
+    case PTX_AGGR_SMEM_SIZE:
+        return block->shared_bytes + block->job->program->limits.reserved_shared_bytes_per_block;
     case PTX_TOTAL_SMEM_SIZE:
         return block->shared_bytes;
     case PTX_ENVREG1: /* the workspace of a cooperative grid, upper half */
@@ -302,13 +316,78 @@ HANDLER(local_address)
     return in + 1;
 }
 
+/* Constants lie in global memory; only a variable tells them. */
+static bool is_constant(const sc_program *program, uint64_t address)
+{
+    for (const ptx_variable *v = program->module->variables; v; v = v->next)
+        if (v->space == PTX_SPACE_CONST && address - sc__variable_address(program, v) < v->bytes)
+            return true;
+    return false;
+}
+
+/* imm: the window; e: of constants. */
 HANDLER(isspacep)
 {
     const uint64_t *address = slot_at(warp, in->a);
     uint32_t inside = 0;
     EACH_LANE(lane, warp->mask)
-    inside |= (uint32_t)(SC_WINDOW_OF(address[lane]) == (uint64_t)in->imm) << lane;
+    {
+        const bool in_window = SC_WINDOW_OF(address[lane]) == (uint64_t)in->imm;
+        const bool counts = in->imm != SC_WINDOW_GLOBAL ||
+                            is_constant(warp->block->job->program, address[lane]) == (in->e == 1);
+        inside |= (uint32_t)(in_window && counts) << lane;
+    }
     sc_set_predicate(warp, in->d, inside);
+    return in + 1;
+}
+
+/* ---- the stack ---- */
+
+static uint32_t stack_top(const sc_frame *frame, unsigned lane)
+{
+    return frame->local_base + frame->function->local_bytes + frame->allocated[lane];
+}
+
+/* imm: the alignment. */
+HANDLER(alloca)
+{
+    sc_frame *frame = warp->frame;
+    const uint64_t *bytes = slot_at(warp, in->a);
+    uint64_t *d = slot_at(warp, in->d);
+    EACH_LANE(lane, warp->mask)
+    {
+        const uint64_t top = stack_top(frame, lane), alignment = (uint64_t)in->imm;
+        const uint64_t start = (top + alignment - 1) / alignment * alignment;
+        if (bytes[lane] > warp->stack_bytes || start + bytes[lane] > warp->stack_bytes)
+            return sc__fault(warp, in, SC_FAULT_STACK, lane, 0,
+                             "alloca of %llu bytes: the stack of %u bytes a thread is used up",
+                             (unsigned long long)bytes[lane], warp->stack_bytes);
+        frame->allocated[lane] += (uint32_t)(start + bytes[lane] - top);
+        d[lane] = start;
+    }
+    return in + 1;
+}
+
+HANDLER(stack_save)
+{
+    uint64_t *d = slot_at(warp, in->d);
+    EACH_LANE(lane, warp->mask)
+    d[lane] = stack_top(warp->frame, lane);
+    return in + 1;
+}
+
+HANDLER(stack_restore)
+{
+    const uint64_t *a = slot_at(warp, in->a);
+    EACH_LANE(lane, warp->mask)
+    {
+        const uint32_t top = stack_top(warp->frame, lane), allocated = warp->frame->allocated[lane];
+        if (a[lane] > top || top - a[lane] > allocated)
+            return sc__fault(warp, in, SC_FAULT_STACK, lane, a[lane],
+                             "stackrestore to 0x%llx, which stacksave never gave",
+                             (unsigned long long)a[lane]);
+        warp->frame->allocated[lane] = allocated - (uint32_t)(top - a[lane]);
+    }
     return in + 1;
 }
 
@@ -349,10 +428,23 @@ static bool all_here(sc_warp *warp, uint32_t members)
     return here;
 }
 
+/* The first lane's. Lanes with another one meet among themselves. */
+static uint32_t member_mask(sc_warp *warp, const sc_code *in)
+{
+    const uint32_t *masks = slot_at(warp, in->f), members = masks[first_lane(warp)];
+    uint32_t same = warp->mask;
+    if (!(in->f & SC_BANK_CONSTANT))
+        EACH_LANE(lane, warp->mask)
+    same &= ~((uint32_t)(masks[lane] != members) << lane);
+    if (same != warp->mask)
+        sc__split(warp, in, same);
+    return members;
+}
+
 /* Those without .sync are about the lanes that happen to be here. */
-#define GATHER(members)                                                               \
-    const uint32_t members = in->f == SC_NO_SLOT ? warp->mask : uniform(warp, in->f); \
-    if (!all_here(warp, members))                                                     \
+#define GATHER(members)                                                                \
+    const uint32_t members = in->f == SC_NO_SLOT ? warp->mask : member_mask(warp, in); \
+    if (!all_here(warp, members))                                                      \
     return sc__wait_for(warp, in, members)
 
 HANDLER(warp_sync)
@@ -503,6 +595,18 @@ HANDLER(elect)
     return in + 1;
 }
 
+static bool is_shared(const sc_warp *warp, const char *at)
+{
+    return at >= warp->block->shared && at < warp->block->shared + warp->block->shared_bytes;
+}
+
+/* A quad's slot is two doubles'. */
+static unsigned __int128 quad_at(const sc_warp *warp, sc_slot slot, unsigned lane)
+{
+    const uint64_t *at = slot_at(warp, slot);
+    return (unsigned __int128)at[SC_LANES + lane] << 64 | at[lane];
+}
+
 /* ---- atomics: b and c the operands, d (if any) the old value ---- */
 
 HANDLER(atomic)
@@ -514,6 +618,7 @@ HANDLER(atomic)
     const bool wide = access->bytes == 8;
     EACH_LANE(lane, warp->mask)
     {
+
         uint64_t b, c, old;
         if (wide) {
             b = ((const uint64_t *)slot_at(warp, in->b))[lane];
@@ -522,13 +627,32 @@ HANDLER(atomic)
             b = ((const uint32_t *)slot_at(warp, in->b))[lane];
             c = ((const uint32_t *)slot_at(warp, in->c))[lane];
         }
-        old = access->operate(warp->pointers[lane], b, c);
+        old = (is_shared(warp, warp->pointers[lane]) ? access->operate
+                                                     : access->operate_global)(warp->pointers[lane], b, c);
         if (in->d == SC_NO_SLOT)
             continue;
         if (wide)
             ((uint64_t *)slot_at(warp, in->d))[lane] = old;
         else
             ((uint32_t *)slot_at(warp, in->d))[lane] = (uint32_t)old;
+    }
+    return in + 1;
+}
+
+/* of 128 bits; e: compares */
+HANDLER(atomic_wide)
+{
+    const sc_access *access = in->more;
+    if (!sc__accesses()->translate(warp, in, access))
+        return NULL;
+    EACH_LANE(lane, warp->mask)
+    {
+        const unsigned __int128 b = quad_at(warp, in->b, lane), c = quad_at(warp, in->c, lane);
+        const unsigned __int128 old = sc__atomic_quad(warp->pointers[lane], in->e != 0, b, c);
+        if (in->d == SC_NO_SLOT)
+            continue;
+        ((uint64_t *)slot_at(warp, in->d))[lane] = (uint64_t)old;
+        ((uint64_t *)slot_at(warp, in->d))[SC_LANES + lane] = (uint64_t)(old >> 64);
     }
     return in + 1;
 }

@@ -32,6 +32,13 @@ static const sc_row rows[PTX_OP_COUNT] = {
     [PTX_OP_PREFETCH] = {.handler = sc__run_nothing},
     [PTX_OP_PREFETCHU] = {.handler = sc__run_nothing},
     [PTX_OP_APPLYPRIORITY] = {.handler = sc__run_nothing},
+    [PTX_OP_DISCARD] = {.handler = sc__run_nothing}, /* what was there may stay there */
+    [PTX_OP_CREATEPOLICY_FRACTIONAL] = {sc__decode_policy},
+    [PTX_OP_CREATEPOLICY_RANGE] = {sc__decode_policy},
+    [PTX_OP_CREATEPOLICY_CVT] = {sc__decode_policy},
+    [PTX_OP_ALLOCA] = {sc__decode_alloca},
+    [PTX_OP_STACKSAVE] = {sc__decode_stack},
+    [PTX_OP_STACKRESTORE] = {sc__decode_stack},
     [PTX_OP_CP_ASYNC] = {sc__decode_copy},
     [PTX_OP_CP_ASYNC_COMMIT_GROUP] = {.handler = sc__run_nothing},
     [PTX_OP_CP_ASYNC_WAIT_GROUP] = {.handler = sc__run_nothing},
@@ -66,7 +73,6 @@ static const sc_row rows[PTX_OP_COUNT] = {
     [PTX_OP_PMEVENT_MASK] = {.handler = sc__run_nothing},
     [PTX_OP_GRIDDEPCONTROL_WAIT] = {.handler = sc__run_nothing},
     [PTX_OP_GRIDDEPCONTROL_LAUNCH] = {.handler = sc__run_nothing},
-    [PTX_OP_SETMAXNREG] = {.handler = sc__run_nothing},
 };
 
 /* add, sub and mad are those of extended precision where they write the carry. */

@@ -72,7 +72,8 @@ typedef struct sc_access {
     uint16_t total_bytes; /* also the alignment asked for */
     uint32_t site;        /* index of the remembered allocation */
     const char *verb;     /* "load", "store", "atomic" */
-    uint64_t (*operate)(void *at, uint64_t b, uint64_t c); /* of an atomic */
+    uint64_t (*operate)(void *at, uint64_t b, uint64_t c);        /* of an atomic */
+    uint64_t (*operate_global)(void *at, uint64_t b, uint64_t c); /* ... on global memory */
 } sc_access;
 
 /* A remembered allocation. */
@@ -145,6 +146,7 @@ struct sc_frame {
     uint32_t lanes;
     uint32_t depth;
     uint32_t local_base;
+    uint32_t allocated[SC_LANES]; /* alloca's bytes, after the function's own */
     sc_frame *next_free;
     size_t capacity;
 };
@@ -319,16 +321,18 @@ extern const sc_accesses sc__accesses_baseline, sc__accesses_avx2;
 const sc_accesses *sc__accesses(void); /* those for this processor */
 
 /* atom.c */
-typedef uint64_t sc_atomic(void *at, uint64_t b, uint64_t c); /* gives the old value */
-sc_atomic *sc__find_atomic(ptx_sub sub, ptx_type type);       /* NULL: no such */
-sc_handler sc__run_atomic;
+typedef uint64_t sc_atomic(void *at, uint64_t b, uint64_t c);        /* gives the old value */
+sc_atomic *sc__find_atomic(ptx_sub sub, ptx_type type, bool global); /* NULL: no such */
+/* c where b is there, or without `compares` b whatever is there; gives what was. */
+unsigned __int128 sc__atomic_quad(void *at, bool compares, unsigned __int128 b, unsigned __int128 c);
+sc_handler sc__run_atomic, sc__run_atomic_wide;
 
 /* flow.c: handlers of control flow, special registers and what a warp does together. */
 sc_handler sc__run_jump, sc__run_branch, sc__run_join, sc__run_indexed, sc__run_call, sc__run_return,
     sc__run_exit, sc__run_trap, sc__run_guard, sc__run_fence, sc__run_sleep, sc__run_nothing, sc__run_special,
     sc__run_barrier, sc__run_warp_sync, sc__run_shuffle, sc__run_vote, sc__run_match, sc__run_reduce,
     sc__run_activemask, sc__run_elect, sc__run_parameter, sc__run_local_address, sc__run_isspacep,
-    sc__run_predicate, sc__run_move_predicate;
+    sc__run_predicate, sc__run_move_predicate, sc__run_alloca, sc__run_stack_save, sc__run_stack_restore;
 
 /* builtin.c: vprintf, __assertfail, malloc, free. NULL: no such. */
 sc_handler *sc__find_builtin(const char *name);
@@ -347,9 +351,9 @@ typedef struct sc_layout {
     uint32_t n_blocks;
     uint32_t *order; /* blocks in reverse post-order */
     uint32_t n_order;
-    uint32_t *block_of;                        /* of an instruction */
-    sc_slot *slot;                             /* of a register, by its index; SC_NO_SLOT: never used */
-    uint32_t n_words, n_doubles, n_predicates; /* slots */
+    uint32_t *block_of; /* of an instruction */
+    sc_slot *slot;      /* of a register, by its index; SC_NO_SLOT: never used */
+    uint32_t n_words, n_doubles, n_quads, n_predicates; /* slots; a quad is of 128 bits, two doubles */
     uint32_t pressure;
 } sc_layout;
 enum { SC_NO_SLOT = 0xfffffffe };

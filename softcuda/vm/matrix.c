@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices that a warp holds together: mma and wmma, ldmatrix and its like; and cp.async. */
-#include "softcuda/vm/alu.h"
 #include "softcuda/vm/matrix.h"
+#include "softcuda/vm/alu.h"
 
 #define EACH_LANE(lane, mask)                                                                \
     for (uint32_t left_ = (mask), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
@@ -165,7 +165,8 @@ static void *register_of(const sc_warp *warp, const sc_fragment *fragment, unsig
     return slot + lane * bits / 8;
 }
 
-static uint64_t read_element(const sc_warp *warp, const sc_fragment *fragment, unsigned element, unsigned lane)
+static uint64_t read_element(const sc_warp *warp, const sc_fragment *fragment, unsigned element,
+                             unsigned lane)
 {
     const void *at = register_of(warp, fragment, element, lane);
     if (fragment->bits == 64)

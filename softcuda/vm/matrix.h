@@ -5,9 +5,10 @@
 /*
  * Matrices that a warp holds together in registers.
  *
- * A fragment is a matrix of lines and columns. A of D = A B + C is m lines of k columns, B is n lines of k (it is
- * seen transposed), C and D are m lines of n. A register of each lane, or two of C, make a tile of 8 lines: lane
- * 4g + t has line g and, of its columns, those from t * `each` on. wmma's m8n32 is m32n8 of the transposed matrices.
+ * A fragment is a matrix of lines and columns. A of D = A B + C is m lines of k columns, B is n lines of k
+ * (it is seen transposed), C and D are m lines of n. A register of each lane, or two of C, make a tile of 8
+ * lines: lane 4g + t has line g and, of its columns, those from t * `each` on. wmma's m8n32 is m32n8 of the
+ * transposed matrices.
  */
 
 #include "softcuda/vm/machine.h"
@@ -15,11 +16,12 @@
 enum { SC_LINES = 32, SC_COLUMNS = 128 };
 
 typedef enum sc_tile_order {
-    SC_TILES_TALL,  /* two tiles below each other, the next columns, the next two lines of tiles */
-    SC_TILES_FLAT,  /* a line of tiles after the other */
-    SC_QUAD_LINES,  /* m8n8k4 of f16: four matrices, one to each quad and the quad 16 lanes on; a lane has a line */
+    SC_TILES_TALL,   /* two tiles below each other, the next columns, the next two lines of tiles */
+    SC_TILES_FLAT,   /* a line of tiles after the other */
+    SC_QUAD_LINES,   /* m8n8k4 of f16: four matrices, one to each quad and the quad 16 lanes on; a lane has a
+                        line */
     SC_QUAD_COLUMNS, /* ... a column */
-    SC_QUAD_PAIRS   /* ... pairs, of C in f32 */
+    SC_QUAD_PAIRS    /* ... pairs, of C in f32 */
 } sc_tile_order;
 
 typedef struct sc_fragment {
@@ -52,10 +54,10 @@ struct sc_mma {
 typedef struct sc_tile_access {
     sc_access access;
     sc_fragment fragment;
-    bool by_lines;    /* a line's columns are neighbours */
-    sc_slot stride;   /* in elements */
+    bool by_lines;        /* a line's columns are neighbours */
+    sc_slot stride;       /* in elements */
     uint8_t stride_shift; /* from elements to words, of those smaller than a byte */
-    sc_slot address;  /* of an element of each lane, for the while of the access */
+    sc_slot address;      /* of an element of each lane, for the while of the access */
 } sc_tile_access;
 
 /* ldmatrix, stmatrix */

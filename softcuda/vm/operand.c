@@ -146,6 +146,8 @@ sc_slot sc__slot_of(const sc_decoder *decoder, const ptx_register *reg)
         return decoder->predicates_at + slot * 4;
     case 'd':
         return decoder->doubles_at + slot * SC_DOUBLE_BYTES;
+    case 'q':
+        return decoder->quads_at + slot * SC_QUAD_BYTES;
     default:
         return slot * SC_WORD_BYTES;
     }
@@ -356,7 +358,18 @@ sc_slot sc__pack(sc_decoder *decoder, const ptx_operand *operand, ptx_type type,
 {
     size_t bytes = kr__ptx_type_bytes(type);
     const ptx_operand *e = operand->elements;
-    if (operand->n_elements == 2 && (bytes == 4 || bytes == 8)) {
+    if (bytes == 16 && operand->n_elements <= 4) {
+        for (unsigned i = 0; i < 2; i++) {
+            const sc_slot half = to + i * SC_DOUBLE_BYTES;
+            if (operand->n_elements == 2) {
+                sc__emit_form(decoder, "mov.b64", half, sc__source(decoder, &e[i], 'd', PTX_B64), 0);
+            } else {
+                const sc_slot low = sc__source(decoder, &e[2 * i], 'w', PTX_B32);
+                sc__emit_form(decoder, "pack.32", half, low,
+                              sc__source(decoder, &e[2 * i + 1], 'w', PTX_B32));
+            }
+        }
+    } else if (operand->n_elements == 2 && (bytes == 4 || bytes == 8)) {
         sc_slot low = sc__source(decoder, &e[0], 'w', PTX_B32),
                 high = sc__source(decoder, &e[1], 'w', PTX_B32);
         sc__emit_form(decoder, bytes == 8 ? "pack.32" : "pack.16", to, low, high);
@@ -390,6 +403,16 @@ void sc__unpack(sc_decoder *decoder, const ptx_operand *operand, ptx_type type, 
             }
             sc__emit_form(decoder, i % 2 ? "high.32" : "mov.b32", sc__destination(decoder, &e[i], 'w', NULL),
                           word, 0);
+        }
+    } else if (bytes == 16 && n <= 4) {
+        for (size_t i = 0; i < n; i++) {
+            const sc_slot half = from + (sc_slot)(i * 2 / n) * SC_DOUBLE_BYTES;
+            if (e[i].kind != PTX_OPERAND_SINK)
+                sc__emit_form(decoder,
+                              n == 2  ? "mov.b64"
+                              : i % 2 ? "high.64"
+                                      : "low.64",
+                              sc__destination(decoder, &e[i], n == 2 ? 'd' : 'w', NULL), half, 0);
         }
     } else if (n == 2 && bytes == 8) {
         for (size_t i = 0; i < n; i++)

@@ -2,10 +2,10 @@
 /*
  * Products of small matrices, as the tensor cores of an H200 compute them, bit for bit (tests/vm/forms.tsv).
  *
- * Of f16, bf16 and tf32: the products are exact, and so is c. All are cut off, not rounded, two bits below the last
- * bit of a single-precision number of the largest term's exponent; where a product's exponent is the sum of its
- * factors', even if their significands' product is 2 or more. The sum of what is left is exact, and cut to single
- * precision or rounded to half precision.
+ * Of f16, bf16 and tf32: the products are exact, and so is c. All are cut off, not rounded, two bits below
+ * the last bit of a single-precision number of the largest term's exponent; where a product's exponent is the
+ * sum of its factors', even if their significands' product is 2 or more. The sum of what is left is exact,
+ * and cut to single precision or rounded to half precision.
  */
 #include "softcuda/vm/fp.h"
 #include "softcuda/vm/matrix.h"
@@ -23,8 +23,7 @@ typedef sc_term sc_terms[SC_LINES][SC_COLUMNS];
 static const struct sc_format {
     ptx_type type;
     uint8_t mantissa, exponent, unused; /* bits */
-} formats[] = {{PTX_F16, 10, 5, 0},  {PTX_BF16, 7, 8, 0}, {PTX_TF32, 10, 8, 13},
-               {PTX_F32, 23, 8, 0}};
+} formats[] = {{PTX_F16, 10, 5, 0}, {PTX_BF16, 7, 8, 0}, {PTX_TF32, 10, 8, 13}, {PTX_F32, 23, 8, 0}};
 
 static sc_term term_of(const struct sc_format *format, uint64_t bits)
 {
@@ -152,8 +151,8 @@ static unsigned first_line(const sc_mma *mma, unsigned line)
     return mma->a.order >= SC_QUAD_LINES ? line & ~7u : 0;
 }
 
-#define EACH_RESULT(mma, i, j)                                                         \
-    for (unsigned i = 0; i < (mma)->a.lines; i++)                                      \
+#define EACH_RESULT(mma, i, j)                    \
+    for (unsigned i = 0; i < (mma)->a.lines; i++) \
         for (unsigned from_ = first_line(mma, i), n_ = (mma)->d.columns, j = 0; j < n_; j++)
 
 void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
@@ -181,8 +180,8 @@ void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elem
     }
 }
 
-/* m8n8k4 of f16 is for sm_70's tensor cores; later devices compute it with fma. Sums in half precision differ from
- * an H200's by a unit in the last place, one in some thousand. */
+/* m8n8k4 of f16 is for sm_70's tensor cores; later devices compute it with fma. Sums in half precision differ
+ * from an H200's by a unit in the last place, one in some thousand. */
 void sc__multiply_quads(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
 {
     const bool is_half = mma->d.type == PTX_F16;
@@ -200,8 +199,9 @@ void sc__multiply_quads(const sc_mma *mma, sc_elements a, sc_elements b, sc_elem
 }
 
 /*
- * fp8 has no tensor core instruction of its own on sm_90 outside wgmma: its numbers become halves, whose products are
- * summed as above in two steps, from 0: first columns 0 and 1 of each four, then 2 and 3. c is added last, rounded.
+ * fp8 has no tensor core instruction of its own on sm_90 outside wgmma: its numbers become halves, whose
+ * products are summed as above in two steps, from 0: first columns 0 and 1 of each four, then 2 and 3. c is
+ * added last, rounded.
  */
 void sc__multiply_fp8(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
 {
@@ -224,10 +224,12 @@ void sc__multiply_fp8(const sc_mma *mma, sc_elements a, sc_elements b, sc_elemen
         sc_total total = {0};
         for (unsigned at = 0; at < k; at += step) {
             total = total_of(terms[0][i] + at, terms[1][from_ + j] + at, step, sum, 10);
-            sum = is_half ? as_single(term_of(&formats[0], half_of(&total)), 10) : term_of(format_of(PTX_F32), single_of(&total));
+            sum = is_half ? as_single(term_of(&formats[0], half_of(&total)), 10)
+                          : term_of(format_of(PTX_F32), single_of(&total));
         }
         if (is_half)
-            c[i][j] = sc_to_half(sc_from_half(half_of(&total)) + (double)sc_from_half((uint16_t)c[i][j]), SC_CSR_RN);
+            c[i][j] = sc_to_half(sc_from_half(half_of(&total)) + (double)sc_from_half((uint16_t)c[i][j]),
+                                 SC_CSR_RN);
         else
             c[i][j] = sc_bits32(sc_nan32(sc_float(single_of(&total)) + sc_float((uint32_t)c[i][j])));
     }

@@ -396,7 +396,8 @@ typedef struct sc_pool { /* slots of one width */
 
 static unsigned pool_of(ptx_type type)
 {
-    return type == PTX_PRED ? 2 : kr__ptx_type_bytes(type) == 8 ? 1 : 0;
+    const size_t bytes = kr__ptx_type_bytes(type);
+    return type == PTX_PRED ? 2 : bytes == 16 ? 3 : bytes == 8 ? 1 : 0;
 }
 
 typedef struct sc_event {
@@ -416,10 +417,10 @@ static int by_place(const void *a, const void *b)
 static bool colour(const ptx_function *function, sc_layout *layout, const sc_lives *lives)
 {
     size_t n = function->n_registers, n_used = 0;
-    sc_pool pools[3] = {{0}};
+    sc_pool pools[4] = {{0}};
     sc_event *begin = calloc(n + 1, sizeof *begin), *end = calloc(n + 1, sizeof *end);
     bool ok = begin && end;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < KR_COUNT(pools); i++)
         ok = (pools[i].free = calloc(n + 1, sizeof(uint32_t))) && ok;
     for (size_t i = 0; ok && i < n; i++) {
         layout->slot[i] = SC_NO_SLOT;
@@ -444,8 +445,9 @@ static bool colour(const ptx_function *function, sc_layout *layout, const sc_liv
         layout->n_words = pools[0].n_slots;
         layout->n_doubles = pools[1].n_slots;
         layout->n_predicates = pools[2].n_slots;
+        layout->n_quads = pools[3].n_slots;
     }
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < KR_COUNT(pools); i++)
         free(pools[i].free);
     free(begin);
     free(end);

@@ -371,7 +371,12 @@ static uint32_t round16(uint32_t bytes)
 const sc_code *sc__call(sc_warp *warp, const sc_code *in, const sc_function *callee, const sc_call *call)
 {
     sc_frame *caller = warp->frame;
-    uint32_t base = caller->local_base + round16(caller->function->local_bytes);
+    uint32_t allocated = 0;
+    for (uint32_t lanes = warp->mask; lanes; lanes &= lanes - 1) {
+        const uint32_t bytes = caller->allocated[__builtin_ctz(lanes)];
+        allocated = bytes > allocated ? bytes : allocated;
+    }
+    uint32_t base = caller->local_base + round16(caller->function->local_bytes + allocated);
     if ((uint64_t)base + callee->local_bytes > warp->stack_bytes || caller->depth > 4000)
         return sc__fault(warp, in, SC_FAULT_STACK, (unsigned)__builtin_ctz(warp->mask), 0,
                          "call of %s: the stack of %u bytes a thread is used up, %u calls deep",
@@ -387,6 +392,7 @@ const sc_code *sc__call(sc_warp *warp, const sc_code *in, const sc_function *cal
     frame->lanes = warp->mask;
     frame->depth = caller->depth + 1;
     frame->local_base = base;
+    memset(frame->allocated, 0, sizeof frame->allocated);
     for (uint32_t i = 0; i < call->n_arguments; i++)
         copy_lanes(warp, base + callee->param_offset[i], caller->local_base + call->argument[i],
                    call->argument_bytes[i]);
