@@ -115,6 +115,7 @@ typedef struct ptx_form {
 
 typedef struct ptx_opcode {
     const char *name;
+    const char *sections;  /* of PTX ISA 9.0 */
     const ptx_form *forms; /* ended by one without operands */
 } ptx_opcode;
 

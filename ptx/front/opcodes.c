@@ -83,7 +83,8 @@
      .operands = pattern,                                      \
      .isa = version,                                           \
      .sm = target},
-#define PTX_OPCODE(id, text, ...) [PTX_OP_##id] = {text, (const ptx_form[]){__VA_ARGS__{.operands = NULL}}},
+#define PTX_OPCODE(id, text, titles, ...) \
+    [PTX_OP_##id] = {text, titles, (const ptx_form[]){__VA_ARGS__{.operands = NULL}}},
 
 const ptx_opcode kr__ptx_opcodes[PTX_OP_COUNT] = {
 #include "ptx/front/opcodes.def"

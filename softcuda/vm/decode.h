@@ -85,6 +85,7 @@ sc_function *sc__function_of(const sc_decoder *decoder, const ptx_function *func
 /* ---- instr.c ---- */
 
 void sc__decode_instr(sc_decoder *decoder, const ptx_instr *instr);
+bool sc__executes(ptx_op op, const char *name); /* any form of it */
 
 /* ---- decode_alu.c ---- */
 

@@ -59,6 +59,17 @@ const sc_form *sc__find_form(const char *name)
     return place_of(name, strlen(name))->form;
 }
 
+bool sc__has_form(const char *operation)
+{
+    const size_t bytes = strlen(operation);
+    pthread_once(&once, prepare);
+    for (size_t i = 0; i < SC_SPELLINGS; i++)
+        if (spellings[i].text && spellings[i].bytes > bytes && spellings[i].text[bytes] == '.' &&
+            memcmp(spellings[i].text, operation, bytes) == 0)
+            return true;
+    return false;
+}
+
 const sc_accesses *sc__accesses(void)
 {
     pthread_once(&once, prepare);

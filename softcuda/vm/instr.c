@@ -52,7 +52,7 @@ static const sc_row rows[PTX_OP_COUNT] = {
     [PTX_OP_WMMA_LOAD_C] = {sc__decode_load_tiles, .moves = true},
     [PTX_OP_WMMA_STORE] = {sc__decode_store_tiles, .moves = true},
     [PTX_OP_WMMA_MMA] = {sc__decode_mma, .moves = true},
-    [PTX_OP_BAR] = {sc__decode_barrier, .moves = true},
+    [PTX_OP_BAR] = {sc__decode_barrier, .moves = true}, /* barrier too */
     [PTX_OP_MEMBAR] = {.handler = sc__run_fence},
     [PTX_OP_FENCE] = {.handler = sc__run_fence},
     [PTX_OP_SHFL] = {sc__decode_shuffle, .moves = true},
@@ -114,4 +114,9 @@ void sc__decode_instr(sc_decoder *decoder, const ptx_instr *instr)
     }
     decoder->guard = SC_NO_SLOT;
     decoder->ordinal++;
+}
+
+bool sc__executes(ptx_op op, const char *name)
+{
+    return rows[op].decode || rows[op].handler || sc__has_form(name);
 }

@@ -275,6 +275,7 @@ typedef struct sc_form {
 extern const sc_form sc__forms_baseline[], sc__forms_avx2[];
 extern const size_t sc__n_forms_baseline, sc__n_forms_avx2;
 const sc_form *sc__find_form(const char *name);
+bool sc__has_form(const char *operation); /* any of "add" */
 
 /* warp.c: what moves a group. `in` is the instruction being executed, the result where the warp goes on. */
 /* A barrier's sc_code.imm. */

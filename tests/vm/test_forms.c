@@ -2,6 +2,8 @@
 /* Every instruction form over 2048 operands against what an H200 gives (forms.tsv). With a file of raw
  * results (from record_forms) as argument: prints the first differences instead. */
 #include "forms.h"
+#include "ptx/front/front.h"
+#include "softcuda/vm/decode.h"
 #include "vm_run.h"
 
 #include <check.h>
@@ -57,7 +59,7 @@ static form_result run_form(const form_line *form, uint64_t *results, char *why,
     return same ? FORM_SAME : FORM_DIFFERS;
 }
 
-/* Approximations may differ from the hardware's inside their documented error: see test_approx. */
+/* Approximations may differ from the hardware's inside their documented error: see test_ptx. */
 static bool is_approximation(const form_line *form)
 {
     return strstr(form->spelling, ".approx") || strstr(form->spelling, ".full");
@@ -100,8 +102,7 @@ static void each_form(FILE *raw)
         same += result == FORM_SAME;
         if (result == FORM_NOT_DONE) {
             not_done++;
-            if (raw)
-                printf("%s: %s", form.spelling, why);
+            fprintf(stderr, "%s: %s", form.spelling, why);
         } else if (result == FORM_DIFFERS) {
             failures++;
             if (raw && !form.faults)
@@ -118,7 +119,67 @@ START_TEST(as_hardware)
 {
     each_form(NULL);
     ck_assert_uint_eq(failures, 0);
+    ck_assert_uint_eq(not_done, 0);
     ck_assert_uint_ge(same, 965);
+}
+END_TEST
+
+/* ---- every instruction ---- */
+
+static bool is_recorded[PTX_OP_COUNT];
+
+/* The row with the longest name that the instruction's begins with. */
+static void mark(const char *instruction)
+{
+    size_t best = PTX_OP_COUNT, most = 0;
+    for (size_t op = 0; op < PTX_OP_COUNT; op++) {
+        const char *name = kr__ptx_opcodes[op].name;
+        const size_t bytes = strlen(name);
+        if (strncmp(instruction, name, bytes) == 0 && strchr(". ;", instruction[bytes]) && bytes > most) {
+            best = op;
+            most = bytes;
+        }
+    }
+    if (best < PTX_OP_COUNT)
+        is_recorded[best] = true;
+}
+
+/* Each instruction of a piece of code: past labels, guards and braces. */
+static void mark_all(char *code)
+{
+    char *rest = NULL;
+    for (char *at = strtok_r(code, ";", &rest); at; at = strtok_r(NULL, ";", &rest))
+        for (char *word = strtok(at, " "); word; word = strtok(NULL, " ")) {
+            const size_t bytes = strlen(word);
+            if (word[0] == '@' || word[0] == '{' || word[0] == '}' || word[bytes - 1] == ':')
+                continue;
+            mark(word);
+            break;
+        }
+}
+
+/* A row of the table that softcuda executes says where the instruction is described, and some line of
+ * forms.tsv is about it. */
+START_TEST(rows_are_cited_and_recorded)
+{
+    FILE *list = fopen(VM_DATA "/forms.tsv", "r");
+    char line[1024];
+    form_line form;
+    unsigned missing = 0;
+    while (list && fgets(line, sizeof line, list))
+        if (form_parse(line, &form) && form.hash)
+            mark_all(form.spelling);
+    ck_assert_ptr_nonnull(list);
+    fclose(list);
+    for (size_t op = 0; op < PTX_OP_COUNT; op++) {
+        const ptx_opcode *row = &kr__ptx_opcodes[op];
+        const bool is_cited = row->sections && row->sections[0];
+        if (is_cited && (is_recorded[op] || !sc__executes((ptx_op)op, row->name)))
+            continue;
+        fprintf(stderr, "%s: %s\n", row->name, is_cited ? "no recorded form" : "no citation");
+        missing++;
+    }
+    ck_assert_uint_eq(missing, 0);
 }
 END_TEST
 
@@ -134,6 +195,7 @@ int main(int argc, char **argv)
     TCase *tests = tcase_create("forms");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, as_hardware);
+    tcase_add_test(tests, rows_are_cited_and_recorded);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
