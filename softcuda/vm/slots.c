@@ -226,16 +226,43 @@ static void visit_registers(const ptx_instr *instr, visit *call, void *data)
 
 /* ---- liveness ---- */
 
+/*
+ * Time is counted in places: one an instruction, in the order of the blocks, and one for each block's end. A
+ * register is live at a place if its value is needed there or later.
+ *
+ * Registers are looked at one by one, each from its uses back to where it was written: most live in few
+ * blocks, while a set of registers a block would grow with the square of the function.
+ */
+
+typedef enum sc_use { SC_USE_READ, SC_USE_WRITE, SC_USE_GUARDED_WRITE } sc_use;
+
+typedef struct sc_mention {
+    uint32_t place, block;
+    sc_use use;
+} sc_mention;
+
+/* The register (its index + 1) for which each was last found so. */
+typedef struct sc_mark {
+    uint32_t mentioned, written, live_in, live_out;
+} sc_mark;
+
 typedef struct sc_lives {
-    size_t n_words;         /* of a set */
-    uint64_t *in, *out;     /* a set a block */
-    uint32_t *first, *last; /* of a register, in places of the order */
-    uint64_t *now;
-    uint32_t place;
-    bool writes; /* which half of visit is wanted */
-    uint32_t live_weight, most_weight;
+    const ptx_function *function;
+    const sc_layout *layout;
+    uint8_t *weight;          /* of a register, in 32-bit ones of the hardware */
+    uint32_t *first, *last;   /* places of a register's life */
+    uint32_t *n_mentions;     /* of the registers up to and including this one */
+    sc_mention *mentions;     /* a register's after the other's, last place first */
+    uint32_t *start;          /* place of a block */
+    uint32_t *n_predecessors; /* of the blocks up to and including this one */
+    uint32_t *predecessors;
+    sc_mark *marks;  /* of a block */
+    uint32_t *stack; /* blocks where the register is live, not yet followed */
+    int32_t *change; /* of the weight of what is live, at a place */
+    uint32_t n_places, n_stack;
+    /* the instruction being visited */
+    uint32_t place, block;
     bool guarded;
-    uint8_t *weight; /* of a register, in 32-bit ones of the hardware */
 } sc_lives;
 
 static uint8_t weight_of(ptx_type type)
@@ -276,77 +303,11 @@ static void weigh_registers(const ptx_function *function, sc_lives *lives)
             lives->weight[i] = weight_of(function->registers[i]->type);
 }
 
-static void step_back(void *data, const ptx_register *reg, bool written)
+static uint32_t end_of(const sc_lives *lives, uint32_t block)
 {
-    sc_lives *lives = data;
-    uint64_t bit = 1ull << reg->index % 64, *word = &lives->now[reg->index / 64];
-    if (written != lives->writes)
-        return;
-    if (written && !lives->guarded && (*word & bit)) {
-        *word &= ~bit;
-        lives->live_weight -= lives->weight[reg->index];
-    } else if (!written && !(*word & bit)) {
-        *word |= bit;
-        lives->live_weight += lives->weight[reg->index];
-    }
+    const sc_block_info *info = &lives->layout->blocks[block];
+    return lives->start[block] + info->end - info->first;
 }
-
-/* Walks a block backwards from what is live at its end: lives->now becomes what is live at its start. */
-static void walk_block(const ptx_function *function, const sc_block_info *block, sc_lives *lives)
-{
-    for (uint32_t i = block->end; i-- > block->first;) {
-        const ptx_instr *instr = &function->instrs[i];
-        lives->guarded = instr->guard != NULL;
-        lives->writes = true;
-        visit_registers(instr, step_back, lives);
-        lives->writes = false;
-        visit_registers(instr, step_back, lives);
-        if (lives->live_weight > lives->most_weight)
-            lives->most_weight = lives->live_weight;
-    }
-}
-
-static uint32_t set_weight(const sc_lives *lives, const uint64_t *set)
-{
-    uint32_t sum = 0;
-    for (size_t w = 0; w < lives->n_words; w++)
-        for (uint64_t bits = set[w]; bits; bits &= bits - 1)
-            sum += lives->weight[w * 64 + (unsigned)__builtin_ctzll(bits)];
-    return sum;
-}
-
-static void find_live(const ptx_function *function, sc_layout *layout, sc_lives *lives)
-{
-    size_t n = lives->n_words;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = layout->n_order; i-- > 0;) {
-            uint32_t block = layout->order[i], to;
-            uint64_t *out = lives->out + block * n, *in = lives->in + block * n;
-            for (uint32_t k = 0; (to = successor(function, layout, block, k)) != UINT32_MAX; k++)
-                for (size_t w = 0; w < n; w++)
-                    out[w] |= lives->in[to * n + w];
-            memcpy(lives->now, out, n * sizeof *out);
-            walk_block(function, &layout->blocks[block], lives);
-            if (memcmp(in, lives->now, n * sizeof *in) != 0) {
-                memcpy(in, lives->now, n * sizeof *in);
-                changed = true;
-            }
-        }
-    }
-    lives->most_weight = 0;
-    for (uint32_t i = 0; i < layout->n_order; i++) {
-        uint32_t block = layout->order[i];
-        memcpy(lives->now, lives->out + block * n, n * sizeof *lives->now);
-        lives->live_weight = set_weight(lives, lives->now);
-        if (lives->live_weight > lives->most_weight)
-            lives->most_weight = lives->live_weight;
-        walk_block(function, &layout->blocks[block], lives);
-    }
-    layout->pressure = lives->most_weight;
-}
-
-/* ---- intervals and slots ---- */
 
 static void extend(sc_lives *lives, uint32_t index, uint32_t place)
 {
@@ -356,38 +317,221 @@ static void extend(sc_lives *lives, uint32_t index, uint32_t place)
         lives->last[index] = place;
 }
 
-static void mention(void *data, const ptx_register *reg, bool written)
+static void count_mention(void *data, const ptx_register *reg, bool written)
 {
     (void)written;
     sc_lives *lives = data;
+    lives->n_mentions[reg->index]++;
+}
+
+static void add_mention(void *data, const ptx_register *reg, bool written)
+{
+    sc_lives *lives = data;
+    lives->mentions[lives->n_mentions[reg->index]++] = (sc_mention){
+        .place = lives->place,
+        .block = lives->block,
+        .use = !written         ? SC_USE_READ
+               : lives->guarded ? SC_USE_GUARDED_WRITE
+                                : SC_USE_WRITE,
+    };
     extend(lives, reg->index, lives->place);
 }
 
-static void extend_set(const ptx_function *function, sc_lives *lives, const uint64_t *set, uint32_t place)
+/* Last instruction first; of one instruction, what it writes first. */
+static void visit_backwards(sc_lives *lives, visit *call)
 {
-    for (size_t w = 0; w < lives->n_words; w++)
-        for (uint64_t bits = set[w]; bits; bits &= bits - 1) {
-            size_t index = w * 64 + (unsigned)__builtin_ctzll(bits);
-            if (index < function->n_registers)
-                extend(lives, (uint32_t)index, place);
+    const sc_layout *layout = lives->layout;
+    for (uint32_t i = layout->n_order; i-- > 0;) {
+        lives->block = layout->order[i];
+        const sc_block_info *block = &layout->blocks[lives->block];
+        for (uint32_t k = block->end; k-- > block->first;) {
+            const ptx_instr *instr = &lives->function->instrs[k];
+            lives->place = lives->start[lives->block] + k - block->first;
+            lives->guarded = instr->guard != NULL;
+            visit_registers(instr, call, lives);
         }
+    }
 }
 
-static uint32_t find_intervals(const ptx_function *function, const sc_layout *layout, sc_lives *lives)
+/* Counts become where each one's part of a common list begins. Returns the length of the list. */
+static uint32_t counts_to_starts(uint32_t *counts, size_t n)
 {
-    memset(lives->first, 0xff, function->n_registers * sizeof *lives->first);
-    uint32_t place = 1;
-    for (uint32_t i = 0; i < layout->n_order; i++) {
-        uint32_t block = layout->order[i];
-        extend_set(function, lives, lives->in + block * lives->n_words, place);
-        for (uint32_t k = layout->blocks[block].first; k < layout->blocks[block].end; k++) {
-            lives->place = place++;
-            visit_registers(&function->instrs[k], mention, lives);
-        }
-        extend_set(function, lives, lives->out + block * lives->n_words, place++);
+    uint32_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t count = counts[i];
+        counts[i] = sum;
+        sum += count;
     }
-    return place;
+    return sum;
 }
+
+static bool collect_mentions(sc_lives *lives)
+{
+    const size_t n = lives->function->n_registers;
+    visit_backwards(lives, count_mention);
+    lives->mentions = calloc(counts_to_starts(lives->n_mentions, n) + 1, sizeof *lives->mentions);
+    if (!lives->mentions)
+        return false;
+    memset(lives->first, 0xff, n * sizeof *lives->first);
+    visit_backwards(lives, add_mention);
+    return true;
+}
+
+static bool collect_predecessors(sc_lives *lives)
+{
+    const sc_layout *layout = lives->layout;
+    for (uint32_t i = 0; i < layout->n_blocks; i++)
+        lives->n_predecessors[i] = layout->blocks[i].n_predecessors;
+    lives->predecessors =
+        calloc(counts_to_starts(lives->n_predecessors, layout->n_blocks) + 1, sizeof *lives->predecessors);
+    if (!lives->predecessors)
+        return false;
+    for (uint32_t i = 0, to; i < layout->n_order; i++)
+        for (uint32_t k = 0, from = layout->order[i];
+             (to = successor(lives->function, layout, from, k)) != UINT32_MAX; k++)
+            lives->predecessors[lives->n_predecessors[to]++] = from;
+    return true;
+}
+
+static void weigh(sc_lives *lives, uint32_t index, uint32_t from, uint32_t to)
+{
+    lives->change[from] += lives->weight[index];
+    lives->change[to + 1] -= lives->weight[index];
+}
+
+static void enter_live(sc_lives *lives, uint32_t index, uint32_t block)
+{
+    sc_mark *mark = &lives->marks[block];
+    if (mark->live_in == index + 1)
+        return;
+    mark->live_in = index + 1;
+    lives->stack[lives->n_stack++] = block;
+}
+
+/* What the block does with the register, whatever comes after it. Returns the next block's first mention. */
+static const sc_mention *mark_block(sc_lives *lives, uint32_t index, const sc_mention *at,
+                                    const sc_mention *end)
+{
+    const uint32_t block = at->block;
+    sc_mark *mark = &lives->marks[block];
+    bool needed = false;
+    mark->mentioned = index + 1;
+    for (; at < end && at->block == block; at++) {
+        if (at->use == SC_USE_READ)
+            needed = true;
+        if (at->use == SC_USE_WRITE) {
+            needed = false;
+            mark->written = index + 1;
+        }
+    }
+    if (needed)
+        enter_live(lives, index, block);
+    return at;
+}
+
+/* Back from the blocks that need the register, up to those that write it. */
+static void follow(sc_lives *lives, uint32_t index)
+{
+    while (lives->n_stack) {
+        const uint32_t block = lives->stack[--lives->n_stack];
+        extend(lives, index, lives->start[block]);
+        for (uint32_t i = block ? lives->n_predecessors[block - 1] : 0; i < lives->n_predecessors[block];
+             i++) {
+            const uint32_t from = lives->predecessors[i];
+            sc_mark *mark = &lives->marks[from];
+            if (mark->live_out == index + 1)
+                continue;
+            mark->live_out = index + 1;
+            extend(lives, index, end_of(lives, from));
+            if (mark->mentioned != index + 1)
+                weigh(lives, index, lives->start[from], end_of(lives, from));
+            if (mark->written != index + 1)
+                enter_live(lives, index, from);
+        }
+    }
+}
+
+/* The places in the block where the register is live. */
+static const sc_mention *weigh_block(sc_lives *lives, uint32_t index, const sc_mention *at,
+                                     const sc_mention *end)
+{
+    const uint32_t block = at->block;
+    uint32_t until = lives->marks[block].live_out == index + 1 ? end_of(lives, block) : 0; /* 0: not live */
+    for (; at < end && at->block == block; at++) {
+        if (at->use == SC_USE_READ && !until)
+            until = at->place;
+        if (at->use == SC_USE_WRITE && until) {
+            weigh(lives, index, at->place + 1, until);
+            until = 0;
+        }
+    }
+    if (until)
+        weigh(lives, index, lives->start[block], until);
+    return at;
+}
+
+static void find_live(sc_lives *lives)
+{
+    for (uint32_t index = 0; index < lives->function->n_registers; index++) {
+        const sc_mention *first = lives->mentions + (index ? lives->n_mentions[index - 1] : 0),
+                         *end = lives->mentions + lives->n_mentions[index];
+        for (const sc_mention *at = first; at < end;)
+            at = mark_block(lives, index, at, end);
+        follow(lives, index);
+        for (const sc_mention *at = first; at < end;)
+            at = weigh_block(lives, index, at, end);
+    }
+}
+
+static uint32_t most_live(const sc_lives *lives)
+{
+    int32_t now = 0, most = 0;
+    for (uint32_t place = 0; place < lives->n_places; place++) {
+        now += lives->change[place];
+        most = now > most ? now : most;
+    }
+    return (uint32_t)most;
+}
+
+static void free_lives(sc_lives *lives)
+{
+    free(lives->weight);
+    free(lives->first);
+    free(lives->last);
+    free(lives->n_mentions);
+    free(lives->mentions);
+    free(lives->start);
+    free(lives->n_predecessors);
+    free(lives->predecessors);
+    free(lives->marks);
+    free(lives->stack);
+    free(lives->change);
+}
+
+static bool create_lives(const ptx_function *function, const sc_layout *layout, sc_lives *lives)
+{
+    const size_t n = function->n_registers + 1, blocks = layout->n_blocks + 1;
+    *lives = (sc_lives){.function = function, .layout = layout, .n_places = 1};
+    lives->weight = malloc(n);
+    lives->first = calloc(n, sizeof *lives->first);
+    lives->last = calloc(n, sizeof *lives->last);
+    lives->n_mentions = calloc(n, sizeof *lives->n_mentions);
+    lives->start = calloc(blocks, sizeof *lives->start);
+    lives->n_predecessors = calloc(blocks, sizeof *lives->n_predecessors);
+    lives->marks = calloc(blocks, sizeof *lives->marks);
+    lives->stack = calloc(blocks, sizeof *lives->stack);
+    if (!lives->weight || !lives->first || !lives->last || !lives->n_mentions || !lives->start ||
+        !lives->n_predecessors || !lives->marks || !lives->stack)
+        return false;
+    for (uint32_t i = 0; i < layout->n_order; i++) {
+        lives->start[layout->order[i]] = lives->n_places;
+        lives->n_places = end_of(lives, layout->order[i]) + 1;
+    }
+    lives->change = calloc(lives->n_places + 1, sizeof *lives->change);
+    return lives->change && collect_mentions(lives) && collect_predecessors(lives);
+}
+
+/* ---- slots ---- */
 
 typedef struct sc_pool { /* slots of one width */
     uint32_t *free;
@@ -456,28 +600,16 @@ static bool colour(const ptx_function *function, sc_layout *layout, const sc_liv
 
 static bool assign_slots(const ptx_function *function, sc_layout *layout)
 {
-    size_t n = function->n_registers, blocks = layout->n_blocks;
-    sc_lives lives = {.n_words = (n + 63) / 64};
-    layout->slot = calloc(n + 1, sizeof *layout->slot);
-    lives.in = calloc(blocks * lives.n_words + 1, sizeof *lives.in);
-    lives.out = calloc(blocks * lives.n_words + 1, sizeof *lives.out);
-    lives.now = calloc(lives.n_words + 1, sizeof *lives.now);
-    lives.first = calloc(n + 1, sizeof *lives.first);
-    lives.last = calloc(n + 1, sizeof *lives.last);
-    lives.weight = malloc(n + 1);
-    bool ok = layout->slot && lives.in && lives.out && lives.now && lives.first && lives.last && lives.weight;
+    sc_lives lives;
+    layout->slot = calloc(function->n_registers + 1, sizeof *layout->slot);
+    bool ok = create_lives(function, layout, &lives) && layout->slot;
     if (ok) {
         weigh_registers(function, &lives);
-        find_live(function, layout, &lives);
-        find_intervals(function, layout, &lives);
+        find_live(&lives);
+        layout->pressure = most_live(&lives);
         ok = colour(function, layout, &lives);
     }
-    free(lives.in);
-    free(lives.out);
-    free(lives.now);
-    free(lives.first);
-    free(lives.last);
-    free(lives.weight);
+    free_lives(&lives);
     return ok;
 }
 
