@@ -327,6 +327,8 @@ static void work(sc_job *job)
         visit_blocks(&worker, worker.n_resident == 1 && !job->launch->cooperative);
         if (worker.n_resident == 0)
             round = UINT64_MAX; /* wraps to 0: blocks end by themselves so far */
+        else if (worker.n_resident > 1)
+            sched_yield(); /* they may wait for a worker that has no core now */
     }
     free_blocks(worker.blocks);
     free_blocks(worker.spare);
