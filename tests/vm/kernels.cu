@@ -341,4 +341,106 @@ __global__ void big(unsigned *o, const unsigned *a, const unsigned *b)
     for (int i = 0; i < 4; i++)
         o[4 * threadIdx.x + i] = (unsigned)(r >> 32 * i);
 }
+
+// Counts in shared memory first; blocks add theirs to the bins at the end.
+__global__ void histogram(size_t n, const unsigned char *x, unsigned *bins)
+{
+    __shared__ unsigned counts[256];
+    for (unsigned i = threadIdx.x; i < 256; i += blockDim.x)
+        counts[i] = 0;
+    __syncthreads();
+    size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
+        atomicAdd(&counts[x[i]], 1u);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < 256; i += blockDim.x)
+        atomicAdd(&bins[i], counts[i]);
+}
+
+__device__ unsigned warp_scan(unsigned v)
+{
+    for (unsigned d = 1; d < 32; d *= 2) {
+        unsigned left = __shfl_up_sync(~0u, v, d);
+        if (threadIdx.x % 32 >= d)
+            v += left;
+    }
+    return v;
+}
+
+// Inclusive sums over the block, of four elements a thread. Returns the sum of all.
+__device__ unsigned block_scan(uint4 *v)
+{
+    __shared__ unsigned warps[32];
+    v->y += v->x;
+    v->z += v->y;
+    v->w += v->z;
+    unsigned through = warp_scan(v->w);
+    if (threadIdx.x % 32 == 31)
+        warps[threadIdx.x / 32] = through;
+    __syncthreads();
+    if (threadIdx.x < 32)
+        warps[threadIdx.x] = warp_scan(threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : 0);
+    __syncthreads();
+    unsigned before = through - v->w + (threadIdx.x < 32 ? 0 : warps[threadIdx.x / 32 - 1]);
+    v->x += before;
+    v->y += before;
+    v->z += before;
+    v->w += before;
+    return warps[blockDim.x / 32 - 1];
+}
+
+__global__ void scan_blocks(const uint4 *x, uint4 *o, unsigned *totals)
+{
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    uint4 v = x[i];
+    unsigned total = block_scan(&v);
+    o[i] = v;
+    if (threadIdx.x == 0)
+        totals[blockIdx.x] = total;
+}
+
+// One pass: a block publishes its own sum, then looks back, 32 blocks at a time and spinning on those that have
+// published nothing yet, until one of them knows the sum of all before it.
+// D. Merrill, M. Garland: Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
+__global__ void scan(const uint4 *x, uint4 *o, volatile unsigned long long *state)
+{
+    enum : unsigned long long { OWN = 1ull << 32, ALL = 2ull << 32 };
+    __shared__ unsigned before;
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    uint4 v = x[i];
+    unsigned total = block_scan(&v);
+    if (threadIdx.x < 32) {
+        if (threadIdx.x == 0 && blockIdx.x > 0)
+            state[blockIdx.x] = OWN | total;
+        unsigned sum = 0, ends = blockIdx.x == 0;
+        for (int at = (int)blockIdx.x - 1 - (int)threadIdx.x; !ends; at -= 32) {
+            unsigned long long s;
+            do
+                s = at < 0 ? ALL : state[at];
+            while (__any_sync(~0u, s < OWN));
+            ends = __ballot_sync(~0u, s >= ALL);
+            sum += __reduce_add_sync(~0u, threadIdx.x <= (unsigned)__ffs(ends) - 1 ? (unsigned)s : 0);
+        }
+        if (threadIdx.x == 0) {
+            before = sum;
+            state[blockIdx.x] = ALL | (sum + total);
+        }
+    }
+    __syncthreads();
+    o[i] = make_uint4(v.x + before, v.y + before, v.z + before, v.w + before);
+}
+
+// Writes all of its shared memory; then, if told to, waits for the block after it, so that all are resident.
+__global__ void fill_shared(volatile int *flag, size_t n, size_t waits)
+{
+    extern __shared__ int tile[];
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+        tile[i] = i;
+    __syncthreads();
+    while (waits && blockIdx.x + 1 < gridDim.x && flag[blockIdx.x + 1] == 0)
+        ;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        flag[blockIdx.x] = 1;
+}
 }

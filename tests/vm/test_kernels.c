@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static vm_module module;
@@ -300,6 +301,77 @@ START_TEST(atomics)
     ck_assert_double_eq(*AT(double, d), 0.5 * N);
     ck_assert_uint_eq(AT(uint64_t, l)[0], (uint64_t)N << 33);
     ck_assert_uint_eq(AT(uint64_t, l)[1], (uint64_t)(N - 1) << 34);
+}
+END_TEST
+
+START_TEST(histogram)
+{
+    enum { N = 10000, BINS = 256 };
+    uint64_t x = vm_alloc(&module, N), bins = vm_alloc(&module, BINS * 4);
+    unsigned expected[BINS] = {0};
+    for (unsigned i = 0; i < N; i++) {
+        AT(uint8_t, x)[i] = (uint8_t)(i * i >> 3);
+        expected[AT(uint8_t, x)[i]]++;
+    }
+    RUN("histogram", 7, 128, N, x, bins);
+    ck_assert_mem_eq(AT(unsigned, bins), expected, sizeof expected);
+}
+END_TEST
+
+/* The second kernel scans over all blocks, each of which spins until those before it have published their
+ * sums; with few resident blocks, and with blocks in a shuffled order. */
+enum { SCAN_WAYS = 4 };
+START_TEST(scans)
+{
+    enum { BLOCKS = 100, THREADS = 96, A_BLOCK = 4 * THREADS, N = BLOCKS * A_BLOCK };
+    static const struct {
+        unsigned resident;
+        uint64_t seed;
+    } ways[SCAN_WAYS] = {{1, 0}, {3, 0}, {BLOCKS, 0}, {BLOCKS, 77}};
+    uint64_t x = vm_alloc(&module, N * 4), o = vm_alloc(&module, N * 4),
+             totals = vm_alloc(&module, BLOCKS * 4), state = vm_alloc(&module, BLOCKS * 8);
+    for (unsigned i = 0; i < N; i++)
+        AT(unsigned, x)[i] = i * 2654435761u;
+    RUN("scan_blocks", BLOCKS, THREADS, x, o, totals);
+    unsigned sum = 0;
+    for (unsigned i = 0; i < N; i++) {
+        sum = AT(unsigned, x)[i] + (i % A_BLOCK ? sum : 0);
+        ck_assert_uint_eq(AT(unsigned, o)[i], sum);
+        ck_assert_uint_eq(AT(unsigned, totals)[i / A_BLOCK],
+                          AT(unsigned, o)[i / A_BLOCK * A_BLOCK + A_BLOCK - 1]);
+    }
+    module.resident = ways[_i].resident;
+    module.seed = ways[_i].seed;
+    RUN("scan", BLOCKS, THREADS, x, o, state);
+    sum = 0;
+    for (unsigned i = 0; i < N; i++)
+        ck_assert_uint_eq(AT(unsigned, o)[i], sum += AT(unsigned, x)[i]);
+}
+END_TEST
+
+static size_t most_bytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (size_t)usage.ru_maxrss * 1024;
+}
+
+/* Shared memory and registers are there for resident blocks, not for the grid. */
+START_TEST(memory_of_resident_blocks)
+{
+    enum { SHARED = 64 << 10, MANY = 2000, RESIDENT = 128 };
+    uint64_t flag = vm_alloc(&module, MANY * 4);
+    module.dynamic_shared_bytes = SHARED;
+    module.resident = RESIDENT;
+    size_t before = most_bytes();
+    RUN("fill_shared", MANY, 32, flag, SHARED / 4, 0);
+    size_t in_turn = most_bytes() - before;
+    ck_assert_uint_lt(in_turn, (size_t)RESIDENT * SHARED);
+    memset(AT(void, flag), 0, MANY * 4);
+    RUN("fill_shared", RESIDENT, 32, flag, SHARED / 4, 1);
+    size_t all_at_once = most_bytes() - before;
+    ck_assert_uint_ge(all_at_once, (size_t)RESIDENT * SHARED);
+    ck_assert_uint_lt(all_at_once, (size_t)MANY * SHARED / 2);
 }
 END_TEST
 
@@ -646,6 +718,9 @@ int main(void)
     tcase_add_test(tests, votes);
     tcase_add_test(tests, rendezvous_at_two_places);
     tcase_add_test(tests, atomics);
+    tcase_add_test(tests, histogram);
+    tcase_add_loop_test(tests, scans, 0, SCAN_WAYS);
+    tcase_add_test(tests, memory_of_resident_blocks);
     tcase_add_test(tests, launches_at_once);
     tcase_add_test(tests, function_pointers);
     tcase_add_test(tests, structs_by_value);
