@@ -181,45 +181,63 @@ static bool translate(sc_warp *warp, const sc_code *in, const sc_access *access)
     return SC_LIKELY(all_fit) || translate_each(warp, in, access);
 }
 
-/* ---- lanes in a row ---- */
+/* ---- lanes in a row, lanes at one address ---- */
 
-/* Where lane 0 is when every lane is `bytes` past the one before it and all are inside; else NULL. */
-static inline char *in_a_row(sc_warp *warp, const sc_code *in, const sc_access *access, unsigned bytes)
+static inline bool in_steps(const sc_warp *warp, const sc_code *in, const sc_access *access, unsigned step)
 {
-    if (warp->mask != SC_ALL_LANES)
+    if (access->wide_address) {
+        const uint64_t *at = slot_at(warp, in->a);
+        const uint64_t first = at[0];
+        uint64_t differs = at[1] ^ (first + step);
+        if (differs)
+            return false;
+        LANES differs |= at[i] ^ (first + i * (uint64_t)step);
+        return differs == 0;
+    }
+    const uint32_t *at = slot_at(warp, in->a);
+    const uint32_t first = at[0];
+    uint32_t differs = at[1] ^ (first + step);
+    if (differs)
+        return false;
+    LANES differs |= at[i] ^ (first + i * step);
+    return differs == 0;
+}
+
+/* Where lane 0 is when every lane is `step` bytes past the one before it and all are inside; else NULL. */
+static inline char *in_a_row(sc_warp *warp, const sc_code *in, const sc_access *access, unsigned bytes,
+                             unsigned step)
+{
+    const unsigned size = (SC_LANES - 1) * step + bytes;
+    if (warp->mask != SC_ALL_LANES || !in_steps(warp, in, access, step))
         return NULL;
-    if (access->space == PTX_SPACE_SHARED && !access->wide_address) {
-        const uint32_t *at = slot_at(warp, in->a);
-        const uint32_t first = at[0];
-        uint32_t differs = 0;
-        LANES differs |= at[i] ^ (first + i * bytes);
-        const uint32_t start = first + (uint32_t)in->imm;
-        if (differs || (start & (bytes - 1)) ||
-            (uint64_t)start + SC_LANES * bytes > warp->block->shared_bytes)
-            return NULL;
-        return warp->block->shared + start;
+    uint64_t start = lane_address(warp, in, access, 0);
+    if (start & (bytes - 1))
+        return NULL;
+    if (access->space == PTX_SPACE_SHARED) {
+        start = (uint32_t)start;
+        return start + size <= warp->block->shared_bytes ? warp->block->shared + start : NULL;
     }
     if (access->space != PTX_SPACE_GLOBAL && access->space != PTX_SPACE_GENERIC)
         return NULL;
-    const uint64_t *at = slot_at(warp, in->a);
-    const uint64_t first = at[0];
-    uint64_t differs = 0;
-    LANES differs |= at[i] ^ (first + i * (uint64_t)bytes);
-    const uint64_t start = first + (uint64_t)in->imm;
-    const sc_span *span = &warp->sites[access->site];
-    if (differs || (start & (bytes - 1)) || !holds(span, start, SC_LANES * bytes))
-        return NULL;
-    return (char *)(uintptr_t)start;
+    return holds(&warp->sites[access->site], start, size) ? (char *)(uintptr_t)start : NULL;
 }
 
 /* ---- lanes anywhere in shared memory ---- */
 
-/* Where offset 0 of the access is when every lane is inside; else NULL. Lane i is at a[i] past it. */
-static inline char *all_in_shared(sc_warp *warp, const sc_code *in, const sc_access *access, unsigned bytes)
+/* Addresses of shared memory have 32 bits: of a wide register the lower half. */
+static inline const uint32_t *shared_addresses(const sc_warp *warp, const sc_code *in,
+                                               const sc_access *access, uint32_t narrowed[SC_LANES])
 {
-    if (access->space != PTX_SPACE_SHARED || access->wide_address || warp->mask != SC_ALL_LANES)
-        return NULL;
-    const uint32_t *at = slot_at(warp, in->a);
+    if (!access->wide_address)
+        return slot_at(warp, in->a);
+    const uint64_t *wide = slot_at(warp, in->a);
+    LANES narrowed[i] = (uint32_t)wide[i];
+    return narrowed;
+}
+
+/* Where offset 0 of the access is when every lane is inside; else NULL. Lane i is at[i] past it. */
+static inline char *all_in_shared(const sc_warp *warp, const sc_code *in, const uint32_t *at, unsigned bytes)
+{
     const uint32_t offset = (uint32_t)in->imm;
     uint32_t high = 0, joined = offset;
     LANES
@@ -269,50 +287,59 @@ static inline void copy_whole(void *to, const void *from, unsigned bytes)
 #define PLACE_4 uint32_t
 #define PLACE_8 uint64_t
 
-#define SCALARS(bytes)                                                                \
-    static const sc_code *load_##bytes(sc_warp *warp, const sc_code *in)              \
-    {                                                                                 \
-        const sc_access *access = in->more;                                           \
-        PLACE_##bytes *const d = slot_at(warp, in->d);                                \
-        const ELEMENT_##bytes *row = (const void *)in_a_row(warp, in, access, bytes); \
-        if (row) {                                                                    \
-            LANES d[i] = row[i];                                                      \
-            return in + 1;                                                            \
-        }                                                                             \
-        const char *shared = all_in_shared(warp, in, access, bytes);                  \
-        if (shared) {                                                                 \
-            const uint32_t *const at = slot_at(warp, in->a);                          \
-            LANES d[i] = *(const ELEMENT_##bytes *)(shared + (int32_t)at[i]);         \
-            return in + 1;                                                            \
-        }                                                                             \
-        if (!translate(warp, in, access))                                             \
-            return NULL;                                                              \
-        if (warp->mask == SC_ALL_LANES)                                               \
-            for (unsigned i = 0; i < SC_LANES; i++)                                   \
-                d[i] = *(const volatile ELEMENT_##bytes *)warp->pointers[i];          \
-        else                                                                          \
-            for (uint32_t lanes = warp->mask; lanes; lanes &= lanes - 1) {            \
-                unsigned i = (unsigned)__builtin_ctz(lanes);                          \
-                d[i] = *(const volatile ELEMENT_##bytes *)warp->pointers[i];          \
-            }                                                                         \
-        return in + 1;                                                                \
-    }                                                                                 \
-    static const sc_code *store_##bytes(sc_warp *warp, const sc_code *in)             \
-    {                                                                                 \
-        const sc_access *access = in->more;                                           \
-        const PLACE_##bytes *const d = slot_at(warp, in->d);                          \
-        ELEMENT_##bytes *row = (void *)in_a_row(warp, in, access, bytes);             \
-        if (row) {                                                                    \
-            LANES row[i] = (ELEMENT_##bytes)d[i];                                     \
-            return in + 1;                                                            \
-        }                                                                             \
-        if (!translate(warp, in, access))                                             \
-            return NULL;                                                              \
-        for (uint32_t lanes = warp->mask; lanes; lanes &= lanes - 1) {                \
-            unsigned i = (unsigned)__builtin_ctz(lanes);                              \
-            *(volatile ELEMENT_##bytes *)warp->pointers[i] = (ELEMENT_##bytes)d[i];   \
-        }                                                                             \
-        return in + 1;                                                                \
+#define SCALARS(bytes)                                                                      \
+    static const sc_code *load_##bytes(sc_warp *warp, const sc_code *in)                    \
+    {                                                                                       \
+        const sc_access *access = in->more;                                                 \
+        PLACE_##bytes *const d = slot_at(warp, in->d);                                      \
+        const ELEMENT_##bytes *at = (const void *)in_a_row(warp, in, access, bytes, bytes); \
+        if (at) {                                                                           \
+            LANES d[i] = at[i];                                                             \
+            return in + 1;                                                                  \
+        }                                                                                   \
+        at = (const void *)in_a_row(warp, in, access, bytes, 0);                            \
+        if (at) {                                                                           \
+            const ELEMENT_##bytes value = *at;                                              \
+            LANES d[i] = value;                                                             \
+            return in + 1;                                                                  \
+        }                                                                                   \
+        if (access->space == PTX_SPACE_SHARED && warp->mask == SC_ALL_LANES) {              \
+            uint32_t narrowed[SC_LANES];                                                    \
+            const uint32_t *const offset = shared_addresses(warp, in, access, narrowed);    \
+            const char *shared = all_in_shared(warp, in, offset, bytes);                    \
+            if (shared) {                                                                   \
+                LANES d[i] = *(const ELEMENT_##bytes *)(shared + (int32_t)offset[i]);       \
+                return in + 1;                                                              \
+            }                                                                               \
+        }                                                                                   \
+        if (!translate(warp, in, access))                                                   \
+            return NULL;                                                                    \
+        if (warp->mask == SC_ALL_LANES)                                                     \
+            for (unsigned i = 0; i < SC_LANES; i++)                                         \
+                d[i] = *(const volatile ELEMENT_##bytes *)warp->pointers[i];                \
+        else                                                                                \
+            for (uint32_t lanes = warp->mask; lanes; lanes &= lanes - 1) {                  \
+                unsigned i = (unsigned)__builtin_ctz(lanes);                                \
+                d[i] = *(const volatile ELEMENT_##bytes *)warp->pointers[i];                \
+            }                                                                               \
+        return in + 1;                                                                      \
+    }                                                                                       \
+    static const sc_code *store_##bytes(sc_warp *warp, const sc_code *in)                   \
+    {                                                                                       \
+        const sc_access *access = in->more;                                                 \
+        const PLACE_##bytes *const d = slot_at(warp, in->d);                                \
+        ELEMENT_##bytes *row = (void *)in_a_row(warp, in, access, bytes, bytes);            \
+        if (row) {                                                                          \
+            LANES row[i] = (ELEMENT_##bytes)d[i];                                           \
+            return in + 1;                                                                  \
+        }                                                                                   \
+        if (!translate(warp, in, access))                                                   \
+            return NULL;                                                                    \
+        for (uint32_t lanes = warp->mask; lanes; lanes &= lanes - 1) {                      \
+            unsigned i = (unsigned)__builtin_ctz(lanes);                                    \
+            *(volatile ELEMENT_##bytes *)warp->pointers[i] = (ELEMENT_##bytes)d[i];         \
+        }                                                                                   \
+        return in + 1;                                                                      \
     }
 SCALARS(1)
 SCALARS(2)

@@ -105,6 +105,71 @@ START_TEST(addresses_that_wrap)
 }
 END_TEST
 
+/* Lanes in a row, at one address, backwards and scattered, up to the end of the memory, past it, and
+ * misaligned; twice, so that the second access knows the allocation. */
+static const struct {
+    const char *load;
+    unsigned bytes; /* of the memory: shared, or the words */
+} loads[] = {
+    {"ld.shared.u32 %r8, [%r7+16];", 512},
+    {"ld.shared.u32 %r8, [%d5+16];", 512},
+    {"mov.u64 %d6, s;\ncvta.shared.u64 %d6, %d6;\nadd.s64 %d6, %d6, %d3;\nld.u32 %r8, [%d6+16];", 512},
+    {"ld.global.u32 %r8, [%d4+16];", 4096},
+};
+
+static void check_lanes(unsigned bytes, int step, int first)
+{
+    enum { STEP = 512, FIRST, RESULT = 768 };
+    for (unsigned i = 0; i < RESULT; i++)
+        words[i] = 1000 + i;
+    words[STEP] = (unsigned)step;
+    words[FIRST] = (unsigned)(first - 16);
+    const bool ran = run(32);
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const int at = first + (int)lane * step;
+        const bool misaligned = at % 4 != 0, outside = at < 0 || at + 4 > (int)bytes;
+        if (!misaligned && !outside)
+            continue;
+        ck_assert_msg(!ran, "step %d, first %d", step, first);
+        ck_assert_int_eq(fault.kind, misaligned ? SC_FAULT_MISALIGNED : SC_FAULT_OUT_OF_BOUNDS);
+        ck_assert_uint_eq(fault.thread[0], lane);
+        return;
+    }
+    ck_assert_msg(ran, "%s", fault.text);
+    for (unsigned lane = 0; lane < 32; lane++)
+        ck_assert_uint_eq(words[RESULT + lane], words[(first + (int)lane * step) / 4]);
+}
+
+START_TEST(shapes_of_addresses)
+{
+    static const int steps[] = {0, 4, 8, -4, 12, 2, 1};
+    kr__text text = {0};
+    kr__text_add(&text, "%s",
+                 HEAD ENTRY
+                 ".shared .align 16 .b8 s[512];\n"
+                 "ld.global.s32 %r1, [%d0+2048];\nld.global.s32 %r2, [%d0+2052];\n"
+                 "mad.lo.s32 %r3, %r0, %r1, %r2;\ncvt.s64.s32 %d3, %r3;\nadd.s64 %d4, %d0, %d3;\n"
+                 "mov.u64 %d5, s;\nadd.s64 %d5, %d5, %d3;\nmov.u32 %r4, s;\nadd.s32 %r7, %r4, %r3;\n"
+                 "mad.lo.s32 %r4, %r0, 4, %r4;\nadd.u32 %r5, %r0, 1000;\nst.shared.u32 [%r4], %r5;\n"
+                 "add.u32 %r5, %r0, 1032;\nst.shared.u32 [%r4+128], %r5;\n"
+                 "add.u32 %r5, %r0, 1064;\nst.shared.u32 [%r4+256], %r5;\n"
+                 "add.u32 %r5, %r0, 1096;\nst.shared.u32 [%r4+384], %r5;\n"
+                 "mov.u32 %r6, 0;\nagain: bar.sync 0;\n");
+    kr__text_add(&text, "%s%s", loads[_i].load,
+                 "\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 2;\n@%p1 bra again;\n"
+                 "st.global.u32 [%d1+3072], %r8;\nret;\n}\n");
+    load(text.data);
+    kr__text_free(&text);
+    const int bytes = (int)loads[_i].bytes;
+    for (unsigned i = 0; i < KR_COUNT(steps); i++) {
+        const int last = bytes - 4 - 31 * (steps[i] > 0 ? steps[i] : 0);
+        const int firsts[] = {0, 128, 126, last, last + 4, -4, bytes, bytes - 4};
+        for (unsigned k = 0; k < KR_COUNT(firsts); k++)
+            check_lanes((unsigned)bytes, steps[i], firsts[k]);
+    }
+}
+END_TEST
+
 START_TEST(narrow_values)
 {
     load(HEAD ENTRY "ld.global.s8 %r1, [%d1];\nld.global.u8 %r2, [%d1+1];\nld.global.s16 %r3, "
@@ -447,6 +512,7 @@ int main(void)
     tcase_add_test(tests, guards);
     tcase_add_test(tests, indexed_branch);
     tcase_add_test(tests, vectors);
+    tcase_add_loop_test(tests, shapes_of_addresses, 0, KR_COUNT(loads));
     tcase_add_test(tests, narrow_values);
     tcase_add_test(tests, pairs_of_predicates);
     tcase_add_test(tests, windows);
