@@ -233,8 +233,7 @@ void sc__decode_atomic(sc_decoder *decoder)
         decode_wide_atomic(decoder);
         return;
     }
-    sc_atomic *operate = sc__find_atomic(instr->sub, instr->type, false);
-    if (!operate || instr->n_operands < 2u + has_result) {
+    if (!sc__find_atomic(instr->sub, instr->type, &(sc_access){0}) || instr->n_operands < 2u + has_result) {
         sc__unsupported(decoder, NULL);
         return;
     }
@@ -255,8 +254,7 @@ void sc__decode_atomic(sc_decoder *decoder)
         if (!access)
             return;
         sc__set_bytes(access, bytes, i ? 1 : instr->vector, "atomic access");
-        access->operate = operate;
-        access->operate_global = sc__find_atomic(instr->sub, instr->type, true);
+        sc__find_atomic(instr->sub, instr->type, access);
         sc_code *code = sc__emit(decoder, sc__run_atomic);
         code->a = address;
         code->imm = offset + (int64_t)(i * bytes);

@@ -627,7 +627,7 @@ HANDLER(atomic)
             b = ((const uint32_t *)slot_at(warp, in->b))[lane];
             c = ((const uint32_t *)slot_at(warp, in->c))[lane];
         }
-        old = (is_shared(warp, warp->pointers[lane]) ? access->operate
+        old = (is_shared(warp, warp->pointers[lane]) ? access->operate_shared
                                                      : access->operate_global)(warp->pointers[lane], b, c);
         if (in->d == SC_NO_SLOT)
             continue;

@@ -72,8 +72,8 @@ typedef struct sc_access {
     uint16_t total_bytes; /* also the alignment asked for */
     uint32_t site;        /* index of the remembered allocation */
     const char *verb;     /* "load", "store", "atomic" */
-    uint64_t (*operate)(void *at, uint64_t b, uint64_t c);        /* of an atomic */
-    uint64_t (*operate_global)(void *at, uint64_t b, uint64_t c); /* ... on global memory */
+    uint64_t (*operate_global)(void *at, uint64_t b, uint64_t c); /* of an atomic */
+    uint64_t (*operate_shared)(void *at, uint64_t b, uint64_t c); /* ... in the block's shared memory */
 } sc_access;
 
 /* A remembered allocation. */
@@ -216,7 +216,7 @@ struct sc_block {
     unsigned live_threads;
     uint32_t id[3];
     uint64_t linear;
-    char *shared;
+    char *shared; /* touched by the worker's host thread alone: atomics there are none for the host */
     uint32_t shared_bytes;
     sc_barrier barriers[SC_BARRIERS];
     unsigned *order; /* of warps */
@@ -322,8 +322,9 @@ extern const sc_accesses sc__accesses_baseline, sc__accesses_avx2;
 const sc_accesses *sc__accesses(void); /* those for this processor */
 
 /* atom.c */
-typedef uint64_t sc_atomic(void *at, uint64_t b, uint64_t c);        /* gives the old value */
-sc_atomic *sc__find_atomic(ptx_sub sub, ptx_type type, bool global); /* NULL: no such */
+typedef uint64_t sc_atomic(void *at, uint64_t b, uint64_t c); /* gives the old value */
+/* Sets the access's two operations. false: no such. */
+bool sc__find_atomic(ptx_sub sub, ptx_type type, sc_access *ret_access);
 /* c where b is there, or without `compares` b whatever is there; gives what was. */
 unsigned __int128 sc__atomic_quad(void *at, bool compares, unsigned __int128 b, unsigned __int128 c);
 sc_handler sc__run_atomic, sc__run_atomic_wide;

@@ -170,6 +170,60 @@ START_TEST(shapes_of_addresses)
 }
 END_TEST
 
+/* Every atomic gives in shared memory what it gives in global memory. */
+static const struct {
+    const char *name, *type;
+} shared_atomics[] = {
+    {"add.u32", "b32"},  {"add.u64", "b64"},  {"add.f32", "b32"},         {"add.f64", "b64"},
+    {"min.s32", "b32"},  {"min.u32", "b32"},  {"min.s64", "b64"},         {"min.u64", "b64"},
+    {"max.s32", "b32"},  {"max.u32", "b32"},  {"max.s64", "b64"},         {"max.u64", "b64"},
+    {"inc.u32", "b32"},  {"dec.u32", "b32"},  {"and.b32", "b32"},         {"and.b64", "b64"},
+    {"or.b32", "b32"},   {"or.b64", "b64"},   {"xor.b32", "b32"},         {"xor.b64", "b64"},
+    {"exch.b32", "b32"}, {"exch.b64", "b64"}, {"add.noftz.f16x2", "b32"}, {"cas.b32", "b32"},
+    {"cas.b64", "b64"},
+};
+
+/* Words: 2 a thread, the second operands; at 256 the old values; at 600 the place before, at 602 after. */
+static void run_atomics(const char *space, unsigned which)
+{
+    const bool wide = !strcmp(shared_atomics[which].type, "b64"),
+               cas = !strncmp(shared_atomics[which].name, "cas", 3);
+    kr__text text = {0};
+    kr__text_add(&text, "%s%s",
+                 HEAD ENTRY ".shared .align 8 .b64 s;\nmul.wide.u32 %d2, %r0, 8;\nadd.u64 %d2, %d0, %d2;\n"
+                            "ld.global.b64 %d3, [%d2];\ncvt.u32.u64 %r3, %d3;\nadd.u64 %d4, %d3, 1;\n"
+                            "cvt.u32.u64 %r4, %d4;\nld.global.b64 %d5, [%d0+2400];\nmov.u64 %d7, s;\n"
+                            "st.shared.b64 [%d7], %d5;\nst.global.b64 [%d0+2408], %d5;\n",
+                 strcmp(space, "shared") ? "add.u64 %d7, %d0, 2408;\n" : "");
+    kr__text_add(&text, "atom.%s.%s %s, [%%d7], %s%s%s;\n", space, shared_atomics[which].name,
+                 wide ? "%d6" : "%r6", wide ? "%d3" : "%r3", cas ? ", " : "",
+                 !cas   ? ""
+                 : wide ? "%d4"
+                        : "%r4");
+    kr__text_add(&text,
+                 "st.global.%s [%%d2+1024], %s;\nld.%s.b64 %%d5, [%%d7];\nst.global.b64 [%%d0+2408], %%d5;\n",
+                 shared_atomics[which].type, wide ? "%d6" : "%r6", space);
+    kr__text_add(&text, "ret;\n}\n");
+    load(text.data);
+    kr__text_free(&text);
+    for (unsigned i = 0; i < 32; i++)
+        ((uint64_t *)words)[i] = cas ? i : 0x3ff0100080402010u * (i + 1) >> (i & 3);
+    ((uint64_t *)words)[300] = cas ? 3 : 0x3000000030000001u;
+    RUN(32);
+}
+
+START_TEST(atomics_in_shared_memory)
+{
+    uint32_t in_global[1024];
+    run_atomics("global", (unsigned)_i);
+    memcpy(in_global, words, sizeof in_global);
+    vm_unload(&module);
+    run_atomics("shared", (unsigned)_i);
+    ck_assert_mem_eq(words, in_global, sizeof in_global);
+    ck_assert_msg(words[602] != words[600] || words[603] != words[601], "nothing was written");
+}
+END_TEST
+
 START_TEST(narrow_values)
 {
     load(HEAD ENTRY "ld.global.s8 %r1, [%d1];\nld.global.u8 %r2, [%d1+1];\nld.global.s16 %r3, "
@@ -513,6 +567,7 @@ int main(void)
     tcase_add_test(tests, indexed_branch);
     tcase_add_test(tests, vectors);
     tcase_add_loop_test(tests, shapes_of_addresses, 0, KR_COUNT(loads));
+    tcase_add_loop_test(tests, atomics_in_shared_memory, 0, KR_COUNT(shared_atomics));
     tcase_add_test(tests, narrow_values);
     tcase_add_test(tests, pairs_of_predicates);
     tcase_add_test(tests, windows);
