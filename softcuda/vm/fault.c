@@ -5,10 +5,8 @@
 
 void sc__thread_of(const sc_warp *warp, unsigned lane, unsigned ret_thread[3])
 {
-    const unsigned *size = warp->block->job->launch->block, thread = warp->index * SC_LANES + lane;
-    ret_thread[0] = thread % size[0];
-    ret_thread[1] = thread / size[0] % size[1];
-    ret_thread[2] = thread / size[0] / size[1];
+    for (unsigned i = 0; i < 3; i++)
+        ret_thread[i] = warp->thread[i][lane];
 }
 
 /* The first fault of a launch is the one that is told; everyone stops. */

@@ -25,15 +25,27 @@ static void *slot_at(const sc_warp *warp, sc_slot slot)
 /* The same value in every lane of the mask. */
 static void fill(const sc_warp *warp, sc_slot slot, bool wide, uint64_t value)
 {
-    const uint32_t mask = warp->mask;
-    if (wide) {
-        uint64_t *d = slot_at(warp, slot);
-        for (unsigned i = 0; i < SC_LANES; i++)
-            d[i] = mask & sc__bit_of_lane.u32[i] ? value : d[i];
+    uint32_t *const words = slot_at(warp, slot);
+    uint64_t *const doubles = slot_at(warp, slot);
+    if (wide && warp->mask == SC_ALL_LANES) {
+        LANES doubles[i] = value;
+    } else if (wide) {
+        EACH_LANE(lane, warp->mask) doubles[lane] = value;
+    } else if (warp->mask == SC_ALL_LANES) {
+        LANES words[i] = (uint32_t)value;
     } else {
-        uint32_t *d = slot_at(warp, slot);
-        for (unsigned i = 0; i < SC_LANES; i++)
-            d[i] = mask & sc__bit_of_lane.u32[i] ? (uint32_t)value : d[i];
+        EACH_LANE(lane, warp->mask) words[lane] = (uint32_t)value;
+    }
+}
+
+/* A word a lane, into the lanes of the mask. */
+static void put_words(const sc_warp *warp, sc_slot slot, const uint32_t *from)
+{
+    uint32_t *const words = slot_at(warp, slot);
+    if (warp->mask == SC_ALL_LANES) {
+        memcpy(words, from, SC_LANES * sizeof *words);
+    } else {
+        EACH_LANE(lane, warp->mask) words[lane] = from[lane];
     }
 }
 
@@ -244,29 +256,21 @@ static uint64_t uniform_special(const sc_warp *warp, ptx_special which)
     }
 }
 
-static uint64_t lane_special(const sc_warp *warp, ptx_special which, unsigned lane)
+/* `room` is for those that are not kept. */
+static const uint32_t *lane_special(const sc_warp *warp, ptx_special which, uint32_t room[SC_LANES])
 {
-    const unsigned *size = warp->block->job->launch->block, thread = warp->index * SC_LANES + lane;
-    switch (which) {
-    case PTX_TID_X:
-        return thread % size[0];
-    case PTX_TID_Y:
-        return thread / size[0] % size[1];
-    case PTX_TID_Z:
-        return thread / size[0] / size[1];
-    case PTX_LANEID:
-        return lane;
-    case PTX_LANEMASK_EQ:
-        return 1u << lane;
-    case PTX_LANEMASK_LT:
-        return (1u << lane) - 1;
-    case PTX_LANEMASK_LE:
-        return (1u << lane) | ((1u << lane) - 1);
-    case PTX_LANEMASK_GE:
-        return ~((1u << lane) - 1);
-    default:
-        return ~((1u << lane) | ((1u << lane) - 1));
+    if (which <= PTX_TID_Z)
+        return warp->thread[which - PTX_TID_X];
+    for (unsigned lane = 0; lane < SC_LANES; lane++) {
+        const uint32_t own = 1u << lane;
+        room[lane] = which == PTX_LANEID        ? lane
+                     : which == PTX_LANEMASK_EQ ? own
+                     : which == PTX_LANEMASK_LT ? own - 1
+                     : which == PTX_LANEMASK_LE ? own | (own - 1)
+                     : which == PTX_LANEMASK_GE ? ~(own - 1)
+                                                : ~(own | (own - 1));
     }
+    return room;
 }
 
 static bool is_lane_special(ptx_special which)
@@ -282,13 +286,13 @@ HANDLER(special)
         fill(warp, in->d, in->e, uniform_special(warp, which));
         return in + 1;
     }
-    EACH_LANE(lane, warp->mask)
-    {
-        uint64_t v = lane_special(warp, which, lane);
-        if (in->e)
-            ((uint64_t *)slot_at(warp, in->d))[lane] = v;
-        else
-            ((uint32_t *)slot_at(warp, in->d))[lane] = (uint32_t)v;
+    uint32_t room[SC_LANES];
+    const uint32_t *values = lane_special(warp, which, room);
+    if (in->e) {
+        uint64_t *const d = slot_at(warp, in->d);
+        EACH_LANE(lane, warp->mask) d[lane] = values[lane];
+    } else {
+        put_words(warp, in->d, values);
     }
     return in + 1;
 }
@@ -453,43 +457,49 @@ HANDLER(warp_sync)
     return in + 1;
 }
 
+/* What each lane gets, and which lanes get another one's. */
+static inline uint32_t exchange(ptx_sub mode, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+                                uint32_t result[SC_LANES])
+{
+    int32_t source[SC_LANES];
+    uint32_t valid = 0;
+    for (uint32_t i = 0; i < SC_LANES; i++) {
+        const uint32_t segment = c[i] >> 8 & 31, clamp = c[i] & 31, by = b[i] & 31, lowest = i & segment;
+        const int32_t lane = (int32_t)i, limit = (int32_t)(lowest | (clamp & ~segment));
+        const int32_t from = mode == PTX_SUB_UP     ? lane - (int32_t)by
+                             : mode == PTX_SUB_DOWN ? lane + (int32_t)by
+                             : mode == PTX_SUB_BFLY ? lane ^ (int32_t)by
+                                                    : (int32_t)(lowest | (by & ~segment));
+        const bool inside = mode == PTX_SUB_UP ? from >= limit : from <= limit;
+        source[i] = inside ? from : lane;
+        valid |= inside ? sc__bit_of_lane.u32[i] : 0;
+    }
+    for (unsigned i = 0; i < SC_LANES; i++)
+        result[i] = a[source[i] & 31];
+    return valid;
+}
+
 HANDLER(shuffle)
 {
     GATHER(members);
     const uint32_t *a = slot_at(warp, in->a), *b = slot_at(warp, in->b), *c = slot_at(warp, in->c);
-    uint32_t *d = in->d == SC_NO_SLOT ? NULL : slot_at(warp, in->d), result[SC_LANES], valid = 0;
-    EACH_LANE(lane, warp->mask)
-    {
-        const uint32_t segment = c[lane] >> 8 & 31, clamp = c[lane] & 31, by = b[lane] & 31;
-        const uint32_t highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
-        int32_t from = (int32_t)lane;
-        bool inside = false;
-        switch ((ptx_sub)in->imm) {
-        case PTX_SUB_UP:
-            from -= (int32_t)by;
-            inside = from >= (int32_t)highest;
-            break;
-        case PTX_SUB_DOWN:
-            from += (int32_t)by;
-            inside = from <= (int32_t)highest;
-            break;
-        case PTX_SUB_BFLY:
-            from ^= (int32_t)by;
-            inside = from <= (int32_t)highest;
-            break;
-        default:
-            from = (int32_t)(lowest | (by & ~segment));
-            inside = from <= (int32_t)highest;
-            break;
-        }
-        if (!inside)
-            from = (int32_t)lane;
-        valid |= (uint32_t)inside << lane;
-        result[lane] = a[from & 31];
+    uint32_t result[SC_LANES], valid;
+    switch ((ptx_sub)in->imm) {
+    case PTX_SUB_UP:
+        valid = exchange(PTX_SUB_UP, a, b, c, result);
+        break;
+    case PTX_SUB_DOWN:
+        valid = exchange(PTX_SUB_DOWN, a, b, c, result);
+        break;
+    case PTX_SUB_BFLY:
+        valid = exchange(PTX_SUB_BFLY, a, b, c, result);
+        break;
+    default:
+        valid = exchange(PTX_SUB_IDX, a, b, c, result);
+        break;
     }
-    if (d)
-        EACH_LANE(lane, warp->mask)
-    d[lane] = result[lane];
+    if (in->d != SC_NO_SLOT)
+        put_words(warp, in->d, result);
     if (in->e != SC_NO_SLOT)
         sc_set_predicate(warp, in->e, valid);
     return in + 1;
@@ -501,8 +511,7 @@ HANDLER(vote)
     const uint32_t here = members & warp->mask, ayes = sc_predicate(warp, in->a) & here;
     switch ((uint32_t)in->imm) {
     case PTX_BALLOT:
-        EACH_LANE(lane, warp->mask)
-        ((uint32_t *)slot_at(warp, in->d))[lane] = ayes;
+        fill(warp, in->d, false, ayes);
         break;
     case PTX_ALL:
         sc_set_predicate(warp, in->d, ayes == here ? SC_ALL_LANES : 0);
@@ -578,8 +587,7 @@ HANDLER(reduce)
 
 HANDLER(activemask)
 {
-    EACH_LANE(lane, warp->mask)
-    ((uint32_t *)slot_at(warp, in->d))[lane] = warp->mask;
+    fill(warp, in->d, false, warp->mask);
     return in + 1;
 }
 
@@ -588,8 +596,7 @@ HANDLER(elect)
     GATHER(members);
     const uint32_t leader = (uint32_t)__builtin_ctz(members & warp->mask);
     if (in->d != SC_NO_SLOT)
-        EACH_LANE(lane, warp->mask)
-    ((uint32_t *)slot_at(warp, in->d))[lane] = leader;
+        fill(warp, in->d, false, leader);
     if (in->e != SC_NO_SLOT)
         sc_set_predicate(warp, in->e, 1u << leader);
     return in + 1;

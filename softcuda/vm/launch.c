@@ -50,6 +50,16 @@ static void free_block(sc_block *block)
     free(block);
 }
 
+static void place_threads(sc_warp *warp, const unsigned size[3])
+{
+    for (unsigned lane = 0; lane < SC_LANES; lane++) {
+        const unsigned thread = warp->index * SC_LANES + lane;
+        warp->thread[0][lane] = thread % size[0];
+        warp->thread[1][lane] = thread / size[0] % size[1];
+        warp->thread[2][lane] = thread / size[0] / size[1];
+    }
+}
+
 /* Room for any block of the job; used again for the next. */
 static sc_block *create_block(sc_worker *worker)
 {
@@ -90,6 +100,7 @@ static sc_block *create_block(sc_worker *worker)
         warp->block = block;
         warp->kernel = kernel;
         warp->index = i;
+        place_threads(warp, size);
         warp->root.registers = at;
         at += round64(registers);
         warp->local = at;

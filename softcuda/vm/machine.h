@@ -192,7 +192,8 @@ struct sc_warp {
     sc_block *block;
     const sc_kernel *kernel;
     sc_warp_state state;
-    unsigned index; /* in the block */
+    unsigned index;               /* in the block */
+    uint32_t thread[3][SC_LANES]; /* %tid of each lane */
     unsigned n_groups, current;
     bool slept;  /* gave up its turn of its own will */
     bool pinned; /* the current group keeps running until its quantum is over */

@@ -224,6 +224,38 @@ START_TEST(atomics_in_shared_memory)
 }
 END_TEST
 
+/* shfl.sync with every lane's own distance, clamp and segment, as the PTX ISA's pseudocode has it. Words: b
+ * and c of each lane, then its result and whether it came from another lane. */
+static const char *const shuffles[] = {"up", "down", "bfly", "idx"};
+
+START_TEST(shuffle)
+{
+    kr__text text = {0};
+    kr__text_add(
+        &text, "%s%s%s%s",
+        HEAD ENTRY "ld.global.u32 %r1, [%d1];\nld.global.u32 %r2, [%d1+128];\nadd.u32 %r3, %r0, 100;\n"
+                   "mov.u32 %r4, 7;\nshfl.sync.",
+        shuffles[_i], ".b32 %r4|%p1, %r3, %r1, %r2, -1;\n",
+        "st.global.u32 [%d1+256], %r4;\nselp.u32 %r5, 1, 0, %p1;\nst.global.u32 [%d1+384], %r5;\nret;\n}\n");
+    load(text.data);
+    kr__text_free(&text);
+    for (unsigned round = 0; round < 500; round++) {
+        for (unsigned i = 0; i < 64; i++)
+            words[i] = (round * 64 + i) * 2654435761u >> (round & 15);
+        RUN(32);
+        for (int lane = 0; lane < 32; lane++) {
+            const int b = words[lane] & 31, clamp = words[32 + lane] & 31,
+                      segment = words[32 + lane] >> 8 & 31;
+            const int most = (lane & segment) | (clamp & ~segment), least = lane & segment;
+            const int from[] = {lane - b, lane + b, lane ^ b, least | (b & ~segment)};
+            const bool valid = _i == 0 ? from[0] >= most : from[_i] <= most;
+            ck_assert_int_eq(words[64 + lane], 100 + (valid ? from[_i] : lane));
+            ck_assert_int_eq(words[96 + lane], valid);
+        }
+    }
+}
+END_TEST
+
 START_TEST(narrow_values)
 {
     load(HEAD ENTRY "ld.global.s8 %r1, [%d1];\nld.global.u8 %r2, [%d1+1];\nld.global.s16 %r3, "
@@ -567,6 +599,7 @@ int main(void)
     tcase_add_test(tests, indexed_branch);
     tcase_add_test(tests, vectors);
     tcase_add_loop_test(tests, shapes_of_addresses, 0, KR_COUNT(loads));
+    tcase_add_loop_test(tests, shuffle, 0, KR_COUNT(shuffles));
     tcase_add_loop_test(tests, atomics_in_shared_memory, 0, KR_COUNT(shared_atomics));
     tcase_add_test(tests, narrow_values);
     tcase_add_test(tests, pairs_of_predicates);
