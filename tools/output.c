@@ -10,9 +10,12 @@
 #include "cli.h"
 
 /* The status says who can act; so does the exit code. */
-static int exit_code(kr_status status)
+static int exit_code(const kr_error *err)
 {
-    switch (status) {
+    enum { DEVICE_UNAVAILABLE = 46, DEVICE_NOT_LICENSED = 102 }; /* there, and not to be used */
+    if (err->api == KR_API_CUDA && (err->code == DEVICE_UNAVAILABLE || err->code == DEVICE_NOT_LICENSED))
+        return EXIT_NO_DEVICE;
+    switch (err->status) {
     case KR_OK:
         return EXIT_DONE;
     case KR_INVALID_ARGUMENT:
@@ -192,7 +195,7 @@ int cli_fail(const invocation *cli, const kr_error *err)
     } else {
         print_error(err);
     }
-    return exit_code(err->status);
+    return exit_code(err);
 }
 
 char *arch_text(kr_image_kind kind, kr_cc arch, char text[24])

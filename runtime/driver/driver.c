@@ -100,7 +100,8 @@ static void advise_no_device(kr_error *err, const kr__driver *d)
         kr__error_advice(err, "CUDA_VISIBLE_DEVICES is \"%s\": unset it, or name a device that is here.",
                          visible);
     else if (strcmp(d->kind, "softcuda") == 0)
-        kr__error_advice(err, "Name chips that softcuda knows in KREGISTRY_SOFTCUDA_DEVICES, or unset it.");
+        kr__error_advice(err, "softcuda says what it does not understand: name chips that it knows in "
+                              "KREGISTRY_SOFTCUDA_DEVICES, or unset it; likewise its other variables.");
     else if (!dev_has("nvidiactl") && !dev_has("dxg") && !dev_has("nvhost-ctrl"))
         kr__error_advice(err,
                          "%s/nvidiactl is missing: pass the GPU into the container (--gpus all), or load the "
@@ -246,6 +247,8 @@ static bool initialise(search *s, kr__driver *d)
     }
     if (result != CUDA_SUCCESS) {
         KR_CUDA_FAIL(s->err, d, result, function, -1, NULL, "the driver %s does not start", d->path);
+        if (s->err->status == KR_FOREIGN) /* whatever its reason, there is no driver to use */
+            s->err->status = KR_NOT_ON_THIS_MACHINE;
         advise_refused(s->err, result, d);
     } else if (d->n_devices == 0) {
         refuse_empty(s, d);
