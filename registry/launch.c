@@ -340,15 +340,18 @@ static void default_sizes(const kr_op *op, uint64_t sizes[KR_MAX_OP_ARGS])
     }
 }
 
-static void fill_resolution(const request *r, const kr_launch_config *config, kr_resolution *to)
+static kr_status fill_resolution(const request *r, const kr_launch_config *config, kr_resolution *to,
+                                 kr_error *err)
 {
     const kr_device_info *device = kr_device_get_info(kr_kernel_device(r->loaded->kernel));
     const kr_kernel_info *kernel = kr_kernel_get_info(r->loaded->kernel);
     const unsigned threads = config->block[0] * config->block[1] * config->block[2];
     const kr__residency residency = kr__residency_of(device, kernel, threads, config->dynamic_shared_bytes);
     int blocks;
-    if (kr_kernel_occupancy(r->loaded->kernel, (int)threads, config->dynamic_shared_bytes, &blocks, NULL))
-        blocks = residency.blocks;
+    const kr_status status =
+        kr_kernel_occupancy(r->loaded->kernel, (int)threads, config->dynamic_shared_bytes, &blocks, err);
+    if (status)
+        return status;
     *to = (kr_resolution){.variant = def_of(r)->op.variants[r->variant].name,
                           .image_kind = r->loaded->kind,
                           .image_arch = r->loaded->arch,
@@ -359,6 +362,7 @@ static void fill_resolution(const request *r, const kr_launch_config *config, kr
                           .occupancy = (double)blocks * threads / device->max_threads_per_multiprocessor,
                           .limiter = residency.limiter,
                           .kernel = r->loaded->kernel};
+    return KR_OK;
 }
 
 kr_status kr_registry_resolve(kr_registry *registry, const char *full_name, kr_device *device,
@@ -381,7 +385,5 @@ kr_status kr_registry_resolve(kr_registry *registry, const char *full_name, kr_d
     default_sizes(&def_of(&r)->op, defaults);
     status = kr__configure(def_of(&r), r.type_index, r.variant, r.loaded, sizes ? sizes : defaults, &own,
                            &config, err);
-    if (!status)
-        fill_resolution(&r, &config, ret_resolution);
-    return status;
+    return status ? status : fill_resolution(&r, &config, ret_resolution, err);
 }
