@@ -583,7 +583,7 @@ API(cuCtxEnablePeerAccess, CUcontext handle, unsigned flags)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
-    if (peer->device == context->device)
+    if (peer->device == context->device || sc_asked.peers_refused)
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     sc_lock();
     bool already = context->peers >> peer->device->ordinal & 1;

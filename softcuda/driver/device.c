@@ -47,25 +47,26 @@ static int read_version(const char *text)
 }
 
 static int version_played = NEWEST_VERSION;
-static bool version_is_known = true;
 
-static void read_version_played(void)
+/* What is no version is told of by cuInit. */
+void sc_driver_version_read(void)
 {
     const char *text = getenv("KREGISTRY_SOFTCUDA_DRIVER");
-    if (!text || !*text)
-        return;
-    int version = read_version(text);
-    if (version)
-        version_played = version;
-    else
-        sc_say("KREGISTRY_SOFTCUDA_DRIVER: no CUDA version up to 13.0 as \"%s\"", text);
-    version_is_known = version != 0;
+    int version = text && *text ? read_version(text) : 0;
+    version_played = version ? version : NEWEST_VERSION;
+}
+
+static bool version_is_known(void)
+{
+    const char *text = getenv("KREGISTRY_SOFTCUDA_DRIVER");
+    if (!text || !*text || read_version(text))
+        return true;
+    sc_say("KREGISTRY_SOFTCUDA_DRIVER: no CUDA version up to 13.0 as \"%s\"", text);
+    return false;
 }
 
 int sc_driver_version(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, read_version_played);
     return version_played;
 }
 
@@ -88,8 +89,8 @@ int sc_driver_isa(void)
 
 static bool settings_are_good(void)
 {
-    sc_driver_version();
-    bool good = version_is_known;
+    bool good = version_is_known();
+    good = sc_unhelpful_is_good() && good;
     for (const sc_setting *setting = sc_settings; setting->name; setting++) {
         uint64_t value;
         if (!sc_setting_read(setting, &value)) {
@@ -206,9 +207,11 @@ static bool make_memory(sc_device *device, size_t most)
     const size_t whole = device->chip->memory_bytes, least = 16 << 20;
     const double gib = 1 << 30;
     device->memory_bytes = whole < most ? whole : most;
-    do
-        device->memory = sc_memory_create((unsigned)device->ordinal, device->memory_bytes);
-    while (!device->memory && (device->memory_bytes /= 2) >= least);
+    do {
+        device->usable_bytes =
+            device->memory_bytes < sc_asked.memory_bytes ? device->memory_bytes : sc_asked.memory_bytes;
+        device->memory = sc_memory_create((unsigned)device->ordinal, device->usable_bytes);
+    } while (!device->memory && (device->memory_bytes /= 2) >= least);
     device->default_pool = device->pool = sc_pool_create(device, true);
     if (!device->memory)
         sc_say(
@@ -333,6 +336,7 @@ API(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice ord
     int found;
     if (!sc_chip_attribute(device->chip, device->number, attribute, &found))
         return CUDA_ERROR_INVALID_VALUE;
+    sc_attribute_asked(attribute, &found);
     *value = found;
     return CUDA_SUCCESS;
 }
@@ -431,7 +435,7 @@ API(cuDeviceCanAccessPeer, int *can, CUdevice ordinal, CUdevice peer)
     FIND(can);
     sc_device *other;
     TRY(sc_device_find(peer, &other));
-    *can = device != other;
+    *can = device != other && !sc_asked.peers_refused;
     return CUDA_SUCCESS;
 }
 
@@ -443,6 +447,7 @@ API(cuDeviceGetP2PAttribute, int *value, int attribute, CUdevice ordinal, CUdevi
     enum { PERFORMANCE_RANK = 1, ACCESS_SUPPORTED = 2, NATIVE_ATOMIC_SUPPORTED = 3, LAST = 5 };
     if (device == other || attribute < PERFORMANCE_RANK || attribute > LAST)
         return CUDA_ERROR_INVALID_VALUE;
-    *value = attribute == ACCESS_SUPPORTED || attribute == NATIVE_ATOMIC_SUPPORTED;
+    bool is_access = attribute == ACCESS_SUPPORTED || attribute == NATIVE_ATOMIC_SUPPORTED;
+    *value = is_access && !sc_asked.peers_refused;
     return CUDA_SUCCESS;
 }

@@ -23,36 +23,40 @@
 /* ---- exported functions ---- */
 
 #define SC_EXPORT __attribute__((visibility("default")))
+
+/* What a program calls is an entry of gate.S, which goes on to the function whose name in the object file
+ * this is. Calls inside this folder go there at once. A declaration ahead of API() needs it too. */
+#define SC_FUNCTION(name) __asm__("sc_do_" #name)
 #define SC_UNPACK(...) __VA_ARGS__
 
 /* Begins an exported function. */
-#define API(name, ...)                    \
-    SC_EXPORT CUresult name(__VA_ARGS__); \
+#define API(name, ...)                            \
+    CUresult name(__VA_ARGS__) SC_FUNCTION(name); \
     CUresult name(__VA_ARGS__)
 
 /* Begins a function with a parameter `stream` that exists twice: NULL is the legacy default stream, or
  * (_ptsz) the thread's own. */
-#define API_STREAM(name, params, args)                   \
-    static CUresult name##_on params;                    \
-    SC_EXPORT CUresult name params;                      \
-    SC_EXPORT CUresult name##_ptsz params;               \
-    CUresult name params                                 \
-    {                                                    \
-        return name##_on args;                           \
-    }                                                    \
-    CUresult name##_ptsz params                          \
-    {                                                    \
-        stream = stream ? stream : CU_STREAM_PER_THREAD; \
-        return name##_on args;                           \
-    }                                                    \
+#define API_STREAM(name, params, args)                    \
+    static CUresult name##_on params;                     \
+    CUresult name params SC_FUNCTION(name);               \
+    CUresult name##_ptsz params SC_FUNCTION(name##_ptsz); \
+    CUresult name params                                  \
+    {                                                     \
+        return name##_on args;                            \
+    }                                                     \
+    CUresult name##_ptsz params                           \
+    {                                                     \
+        stream = stream ? stream : CU_STREAM_PER_THREAD;  \
+        return name##_on args;                            \
+    }                                                     \
     static CUresult name##_on params
 
 /* Begins a synchronous function that works in the default stream, and so exists twice (_ptds). Its body has
  * `stream` beside the parameters. */
 #define API_SYNC(name, params, args)                              \
     static CUresult name##_on(SC_UNPACK params, CUstream stream); \
-    SC_EXPORT CUresult name params;                               \
-    SC_EXPORT CUresult name##_ptds params;                        \
+    CUresult name params SC_FUNCTION(name);                       \
+    CUresult name##_ptds params SC_FUNCTION(name##_ptds);         \
     CUresult name params                                          \
     {                                                             \
         return name##_on(SC_UNPACK args, CU_STREAM_LEGACY);       \
@@ -146,6 +150,7 @@ typedef struct sc_device {
     CUuuid uuid;
     sc_memory *memory;
     size_t memory_bytes; /* the chip's, or what the process may have */
+    size_t usable_bytes; /* of them; the rest is taken by others (KREGISTRY_SOFTCUDA_FAIL) */
     sc_context *primary; /* one for the life of the process; alive while retained */
     unsigned primary_refs;
     unsigned primary_flags;
@@ -161,16 +166,68 @@ CUresult sc_initialized(void);
 CUresult sc_device_find(CUdevice ordinal, sc_device **ret_device);
 /* The CUDA version played: 13000, or KREGISTRY_SOFTCUDA_DRIVER's. */
 int sc_driver_version(void);
+void sc_driver_version_read(void);
 /* The newest PTX that such a driver knows: 90 for 13.0. */
 int sc_driver_isa(void);
-/* The newest form of a name that a client of `version` knows, the per-thread one (flag 2) where there is one.
- * NULL: none. */
-typedef CUresult (*sc_procedure)(void);
-sc_procedure sc_symbol_find(const char *name, int version, int flag);
+const char *sc_result_name(CUresult code);                  /* NULL: not one of the header's */
+bool sc_result_named(const char *name, CUresult *ret_code); /* "CUDA_ERROR_OUT_OF_MEMORY" */
 /* Is KREGISTRY_SOFTCUDA_LOG set: are faults and calls that are not there to be told? */
 bool sc_logging(void);
 /* One line on standard error that begins "softcuda: ". */
 void sc_say(const char *format, ...) KR_PRINTF(1, 2);
+
+/* ---- names (symbols.c, gate.S) ---- */
+
+enum {
+    SC_N_SYMBOLS = 0
+#define CU_SYMBOL(name, version, flag, symbol) +1
+#include "abi/symbols.def"
+#undef CU_SYMBOL
+};
+
+/* A row of abi/symbols.def, and what stands behind it. */
+typedef struct sc_symbol {
+    const char *name;
+    int version, flag;
+    const char *exported;
+} sc_symbol;
+typedef CUresult (*sc_procedure)(void);
+typedef struct sc_gate {
+    sc_procedure function, entry;
+} sc_gate;
+extern const sc_symbol sc_symbols[SC_N_SYMBOLS];
+extern const sc_gate sc_gates[SC_N_SYMBOLS];
+
+/* Is it one form of the function `name`, or exported as `name`? */
+bool sc_symbol_is(const sc_symbol *symbol, const char *name);
+/* The newest form of a name that a client of `version` knows, the per-thread one (flag 2) where there is one.
+ * NULL: none. */
+sc_procedure sc_symbol_find(const char *name, int version, int flag);
+
+/* ---- unhelpfulness on request (unhelpful.c) ---- */
+
+/* What KREGISTRY_SOFTCUDA_FAIL asks for, and the other variables that are read with it. They are read when
+ * the library is loaded, for the names that dlsym then finds, and again when the first call is made. */
+typedef struct sc_unhelpful {
+    size_t memory_bytes, pinned_bytes; /* SIZE_MAX: as much as there is */
+    uint64_t delay_ns;                 /* of each task */
+    bool peers_refused;
+    bool jit_is_missing; /* the library that compiles PTX */
+} sc_unhelpful;
+extern sc_unhelpful sc_asked;
+
+void sc_environment_read(void);
+/* false: it says what is not understood; told on standard error. */
+bool sc_unhelpful_is_good(void);
+bool sc_is_missing(const sc_symbol *symbol);
+/* Changes an attribute's value to the one asked for. */
+void sc_attribute_asked(CUdevice_attribute which, int *value);
+/* 0, or the code that this launch of the kernel is to end with. */
+CUresult sc_launch_fault(const char *kernel);
+/* 0, or why no PTX is compiled: CUDA_DISABLE_PTX_JIT counts too. */
+CUresult sc_jit_refused(void);
+/* CUDA_FORCE_PTX_JIT: machine code beside PTX is passed over. */
+bool sc_jit_is_forced(void);
 
 /* ---- contexts (context.c) ---- */
 

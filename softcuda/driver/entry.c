@@ -54,14 +54,30 @@ static const struct {
 #undef CU_RESULT_ROW
 };
 
+bool sc_result_named(const char *name, CUresult *ret_code)
+{
+    for (size_t i = 0; i < KR_COUNT(results); i++) {
+        if (strcmp(results[i].name, name) == 0) {
+            *ret_code = results[i].code;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *sc_result_name(CUresult code)
+{
+    for (size_t i = 0; i < KR_COUNT(results); i++)
+        if (results[i].code == code)
+            return results[i].name;
+    return NULL;
+}
+
 API(cuGetErrorName, CUresult code, const char **name)
 {
     if (!name)
         return CUDA_ERROR_INVALID_VALUE;
-    *name = NULL;
-    for (size_t i = 0; i < KR_COUNT(results); i++)
-        if (results[i].code == code)
-            *name = results[i].name;
+    *name = sc_result_name(code);
     return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -585,9 +585,6 @@ API(cuGraphInstantiate, CUgraphExec *exec, CUgraph graph, CUgraphNode *error_nod
     return cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes);
 }
 
-SC_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
-                                                     CUDA_GRAPH_INSTANTIATE_PARAMS *params);
-
 API(cuGraphInstantiateWithParams, CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
     if (!params)
@@ -599,8 +596,8 @@ API(cuGraphInstantiateWithParams, CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_I
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+API(cuGraphInstantiateWithParams_ptsz, CUgraphExec *exec, CUgraph graph,
+    CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
     return cuGraphInstantiateWithParams(exec, graph, params);
 }

@@ -52,6 +52,7 @@ static CUresult run_launch(sc_work *work)
 {
     launch_work *launch = (launch_work *)work;
     sc_fault fault = {0};
+    TRY(sc_launch_fault(sc_program_kernel(launch->launch.program, (size_t)launch->launch.kernel)->name));
     if (sc_run(&launch->launch, &fault, NULL))
         return CUDA_SUCCESS;
     if (sc_logging())

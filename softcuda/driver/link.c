@@ -340,6 +340,8 @@ API(cuLinkCreate_v2, unsigned n, CUjit_option *options, void **values, CUlinkSta
 {
     sc_context *context;
     TRY(sc_enter(&context));
+    if (sc_asked.jit_is_missing)
+        return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
     if (!ret_state || (n && (!options || !values)))
         return CUDA_ERROR_INVALID_VALUE;
     sc_link *link = sc_object_create(sizeof *link, SC_LINK, context, finish_link);

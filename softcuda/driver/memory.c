@@ -35,11 +35,34 @@ static void finish_block(sc_object *object)
     free(block);
 }
 
+static bool is_pinned(sc_block_kind kind)
+{
+    return kind == SC_BLOCK_HOST || kind == SC_BLOCK_REGISTERED;
+}
+
+static void add_pinned(void *object, void *user)
+{
+    const sc_block *block = object;
+    *(size_t *)user += is_pinned(block->kind) ? block->bytes : 0;
+}
+
+/* Does KREGISTRY_SOFTCUDA_FAIL leave room for it? */
+static bool may_pin(sc_block_kind kind, size_t bytes)
+{
+    if (!is_pinned(kind) || sc_asked.pinned_bytes == SIZE_MAX)
+        return true;
+    size_t pinned = 0;
+    sc_objects_each(SC_BLOCK, add_pinned, &pinned);
+    return pinned <= sc_asked.pinned_bytes && bytes <= sc_asked.pinned_bytes - pinned;
+}
+
 /* Device memory, or host memory where `start` is given. */
 static CUresult create_block(sc_context *context, sc_block_kind kind, void *start, size_t bytes,
                              unsigned flags, sc_block **ret_block)
 {
     enum { ALIGNMENT = 256 };
+    if (!may_pin(kind, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, context, finish_block);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -143,11 +166,11 @@ API(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 {
     sc_context *context;
     TRY(sc_enter(&context));
-    size_t total = context->device->memory_bytes, used = sc_memory_used(context->device->memory);
+    size_t usable = context->device->usable_bytes, used = sc_memory_used(context->device->memory);
     if (total_bytes)
-        *total_bytes = total;
+        *total_bytes = context->device->memory_bytes;
     if (free_bytes)
-        *free_bytes = used < total ? total - used : 0;
+        *free_bytes = used < usable ? usable - used : 0;
     return CUDA_SUCCESS;
 }
 

@@ -165,6 +165,8 @@ static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx
 static CUresult load_ptx(const loader *load, const char *text, size_t bytes)
 {
     sc_module *module = load->module;
+    if (!load->for_cubin)
+        TRY(sc_jit_refused());
     TRY(read_ptx(load, text, bytes, &module->ptx));
     ptx_problem problem = {0};
     sc_device_limits limits = limits_of(load->context);
@@ -243,7 +245,7 @@ static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind ki
 static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
 {
     int device = load->context->device->chip->cc;
-    const kr__fatbin_entry *cubin = choose(fatbin, KR_IMAGE_CUBIN, device);
+    const kr__fatbin_entry *cubin = sc_jit_is_forced() ? NULL : choose(fatbin, KR_IMAGE_CUBIN, device);
     const kr__fatbin_entry *ptx = choose(fatbin, KR_IMAGE_PTX, device);
     if (!cubin && !ptx)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;

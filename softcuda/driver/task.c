@@ -7,6 +7,7 @@
  */
 #include "softcuda/driver/driver.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -46,6 +47,13 @@ static uint64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+    struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    while (nanosleep(&left, &left) && errno == EINTR)
+        ;
 }
 
 /* ---- work ---- */
@@ -141,6 +149,8 @@ static void execute(sc_task *task)
     bool inside = executing;
     executing = true;
     CUresult result = CUDA_SUCCESS;
+    if (sc_asked.delay_ns)
+        sleep_ns(sc_asked.delay_ns);
     if (!atomic_load(&sc_lost) || task->work->always)
         result = task->work->run(task->work);
     CUresult none = CUDA_SUCCESS;

@@ -16,7 +16,7 @@ for folder in . abi docs examples include kernels_src ptx ptx/front ptx/image pt
     fi
 done
 without=$(find abi examples include ptx registry runtime scripts softcuda tests tools .ci -type f \
-    \( -name '*.[ch]' -o -name '*.sh' -o -name '*.def' -o -path 'scripts/*' -o -path '.ci/*' \) ! -name '*.md' |
+    \( -name '*.[chS]' -o -name '*.sh' -o -name '*.def' -o -path 'scripts/*' -o -path '.ci/*' \) ! -name '*.md' |
     while read -r file; do
         head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
     done)

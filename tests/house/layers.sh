@@ -8,7 +8,7 @@ rules=${2:-$root/tests/house/layers.txt}
 cd "$root"
 folders=$(awk '!/^#/ && NF { sub("/.*", "", $1); print $1 }' "$rules" | sort -u)
 # shellcheck disable=SC2016,SC2086
-find $folders -name '*.[ch]' -o -name '*.def' -o -name '*.cu' | sort | xargs awk -v rules="$rules" '
+find $folders -name '*.[chS]' -o -name '*.def' -o -name '*.cu' | sort | xargs awk -v rules="$rules" '
 function begins(path, name) { return path == name || index(path, name "/") == 1 }
 function folder(path) { sub("/[^/]*$", "", path); return path }
 function complain(what) { print FILENAME ":" FNR ": " what; bad = 1 }
