@@ -318,6 +318,24 @@ START_TEST(a_copy_into_pageable_memory_is_done_on_return)
 }
 END_TEST
 
+/* A fill of managed memory is done on return. */
+START_TEST(a_fill_of_managed_memory_waits)
+{
+    start("sm_90");
+    CUfunction meet = load(ptx, "meet");
+    unsigned *flags = pinned_zeros(2);
+    CUdeviceptr managed;
+    OK(cuMemAllocManaged(&managed, 4, CU_MEM_ATTACH_GLOBAL));
+    meet_in(meet, &flags[0], &flags[1], NULL);
+    await(&flags[0]);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_later, &flags[1]), 0);
+    OK(cuMemsetD32_v2(managed, 5, 1));
+    ck_assert_uint_eq(see((unsigned *)(uintptr_t)managed), 5);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -332,6 +350,7 @@ int main(void)
         the_legacy_stream_is_one_for_all_threads,
         what_an_asynchronous_copy_reads,
         a_copy_into_pageable_memory_is_done_on_return,
+        a_fill_of_managed_memory_waits,
     };
     return run_tests("softcuda asynchrony", tests, KR_COUNT(tests)) != 0;
 }
