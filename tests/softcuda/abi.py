@@ -24,7 +24,7 @@ def probes():
     for body in re.findall(r"typedef enum \w+ \{([^#]*?)\} \w+;", text, re.S):
         for name in re.findall(r"^\s*(\w+) =", body, re.M):
             yield name
-    for name in re.findall(r"^#define (CU_\w+) (?:\(|0x)", text, re.M):
+    for name in re.findall(r"^#define (CU(?:DA)?_\w+) (?:\(|0x)", text, re.M):
         yield f"(unsigned long long){name}"
     for body, name in re.findall(r"typedef (?:struct|union) \w+ \{(.*?)\n\} (\w+);", text, re.S):
         yield f"sizeof({name})"
