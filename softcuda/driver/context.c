@@ -44,7 +44,7 @@ CUresult sc_working_here(void)
     TRY(sc_initialized());
     if (context && !context->alive)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return atomic_load(&sc_lost);
+    return context ? atomic_load(&sc_lost) : CUDA_SUCCESS;
 }
 
 /* Dead contexts stay in the set: a thread may still have one current. */

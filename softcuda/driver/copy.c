@@ -8,27 +8,31 @@
 
 typedef enum side { ON_DEVICE, ON_HOST, ON_EITHER } side;
 
-/* A box of rows. */
+/* One side of a copy: rows in layers. */
 typedef struct copy_plane {
     uint64_t start;
-    size_t pitch;
+    size_t pitch, layer; /* from row to row, from layer to layer */
     side side;
 } copy_plane;
 
+typedef struct extent {
+    size_t width, height, depth;
+} extent;
+
 typedef struct copy_work {
     sc_work work;
-    uint64_t to, from;
-    size_t to_pitch, from_pitch;
-    size_t width, height;
+    copy_plane to, from;
+    extent extent;
     void *staged; /* what pageable host memory held when the call was made; NULL: read it when it runs */
 } copy_work;
 
 /* Is the whole box inside one allocation (or in ordinary host memory, where that is allowed)? */
-static CUresult check(const copy_plane *plane, size_t width, size_t height, bool *ret_pageable)
+static CUresult check(const copy_plane *plane, extent e, bool *ret_pageable)
 {
-    size_t bytes;
-    if (__builtin_mul_overflow(plane->pitch, height - 1, &bytes) ||
-        __builtin_add_overflow(bytes, width, &bytes))
+    size_t rows, bytes;
+    if (__builtin_mul_overflow(plane->pitch, e.height - 1, &rows) ||
+        __builtin_mul_overflow(plane->layer, e.depth - 1, &bytes) ||
+        __builtin_add_overflow(bytes, rows, &bytes) || __builtin_add_overflow(bytes, e.width, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
     sc_allocation found;
     *ret_pageable = !sc_memory_find(plane->start, &found);
@@ -37,24 +41,28 @@ static CUresult check(const copy_plane *plane, size_t width, size_t height, bool
     return bytes <= found.start + found.bytes - plane->start ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void copy_rows(uint64_t to, size_t to_pitch, uint64_t from, size_t from_pitch, size_t width,
-                      size_t height)
+static void copy_rows(copy_plane to, copy_plane from, extent e)
 {
-    if (to_pitch == width && from_pitch == width) {
-        width *= height;
-        height = 1;
+    if (e.depth == 1 && to.pitch == e.width && from.pitch == e.width) {
+        e.width *= e.height;
+        e.height = 1;
     }
-    for (size_t y = 0; y < height; y++)
-        memmove((char *)(uintptr_t)to + y * to_pitch, (const char *)(uintptr_t)from + y * from_pitch, width);
+    for (size_t z = 0; z < e.depth; z++)
+        for (size_t y = 0; y < e.height; y++)
+            memmove((char *)(uintptr_t)to.start + z * to.layer + y * to.pitch,
+                    (const char *)(uintptr_t)from.start + z * from.layer + y * from.pitch, e.width);
+}
+
+/* The staged bytes as a side. */
+static copy_plane packed(const void *bytes, extent e)
+{
+    return (copy_plane){(uintptr_t)bytes, e.width, e.width * e.height, ON_HOST};
 }
 
 static CUresult run_copy(sc_work *work)
 {
     copy_work *copy = (copy_work *)work;
-    if (copy->staged)
-        copy_rows(copy->to, copy->to_pitch, (uintptr_t)copy->staged, copy->width, copy->width, copy->height);
-    else
-        copy_rows(copy->to, copy->to_pitch, copy->from, copy->from_pitch, copy->width, copy->height);
+    copy_rows(copy->to, copy->staged ? packed(copy->staged, copy->extent) : copy->from, copy->extent);
     return CUDA_SUCCESS;
 }
 
@@ -63,39 +71,45 @@ static void finish_copy(sc_work *work)
     free(((copy_work *)work)->staged);
 }
 
+/* What every copy asks first. */
+static CUresult enter(CUstream handle, sc_stream **ret_stream)
+{
+    TRY(sc_working_here());
+    return sc_stream_enter(handle, ret_stream);
+}
+
 /*
  * The one way to copy. An asynchronous copy out of pageable memory has read it when the call returns, and one
  * into pageable memory returns when it is done: as the driver's staging does.
  */
-static CUresult copy(copy_plane to, copy_plane from, size_t width, size_t height, CUstream handle, bool wait)
+static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream, bool wait)
 {
-    sc_stream *stream;
-    TRY(sc_working_here());
-    TRY(sc_stream_enter(handle, &stream));
-    if (!width || !height)
+    if (!e.width || !e.height || !e.depth)
         return CUDA_SUCCESS;
     bool to_pageable, from_pageable;
-    TRY(check(&to, width, height, &to_pageable));
-    TRY(check(&from, width, height, &from_pageable));
+    TRY(check(&to, e, &to_pageable));
+    TRY(check(&from, e, &from_pageable));
     copy_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMCPY, run_copy, finish_copy);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *work = (copy_work){work->work, to.start, from.start, to.pitch, from.pitch, width, height, NULL};
+    *work = (copy_work){work->work, to, from, e, NULL};
     bool stage = from_pageable && !wait && !to_pageable && !stream->capture;
     if (stage) {
-        work->staged = malloc(width * height);
+        work->staged = malloc(e.width * e.height * e.depth);
         if (work->staged)
-            copy_rows((uintptr_t)work->staged, width, from.start, from.pitch, width, height);
+            copy_rows(packed(work->staged, e), from, e);
     }
     bool must_wait = wait || (!stream->capture && (to_pageable || (stage && !work->staged)));
     return sc_stream_submit(stream, (sc_work *)work, must_wait);
 }
 
 static CUresult copy_bytes(uint64_t to, side to_side, uint64_t from, side from_side, size_t bytes,
-                           CUstream stream, bool wait)
+                           CUstream handle, bool wait)
 {
-    return copy((copy_plane){to, bytes, to_side}, (copy_plane){from, bytes, from_side}, bytes, 1, stream,
-                wait);
+    sc_stream *stream;
+    TRY(enter(handle, &stream));
+    return copy((copy_plane){to, 0, 0, to_side}, (copy_plane){from, 0, 0, from_side}, (extent){bytes, 1, 1},
+                stream, wait);
 }
 
 API_SYNC(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes), (to, from, bytes))
@@ -142,14 +156,27 @@ API_STREAM(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
     return copy_bytes(to, ON_EITHER, from, ON_EITHER, bytes, stream, false);
 }
 
+/* Every device reaches every memory here, so that the contexts need only be some. */
+static CUresult check_contexts(CUcontext to, CUcontext from)
+{
+    bool valid = (!to || sc_context_find(to)) && (!from || sc_context_find(from));
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                          size_t bytes, CUstream handle, bool wait)
+{
+    sc_stream *stream;
+    TRY(enter(handle, &stream));
+    TRY(check_contexts(to_context, from_context));
+    return copy_bytes(to, ON_DEVICE, from, ON_DEVICE, bytes, handle, wait);
+}
+
 API_SYNC(cuMemcpyPeer,
          (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes),
          (to, to_context, from, from_context, bytes))
 {
-    TRY(sc_working());
-    if (!sc_context_find(to_context) || !sc_context_find(from_context))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_bytes(to, ON_DEVICE, from, ON_DEVICE, bytes, stream, true);
+    return copy_peer(to, to_context, from, from_context, bytes, stream, true);
 }
 
 API_STREAM(cuMemcpyPeerAsync,
@@ -157,44 +184,63 @@ API_STREAM(cuMemcpyPeerAsync,
             CUstream stream),
            (to, to_context, from, from_context, bytes, stream))
 {
-    TRY(sc_working());
-    if (!sc_context_find(to_context) || !sc_context_find(from_context))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_bytes(to, ON_DEVICE, from, ON_DEVICE, bytes, stream, false);
+    return copy_peer(to, to_context, from, from_context, bytes, stream, false);
 }
 
-/* ---- two dimensions ---- */
+/* ---- two and three dimensions ---- */
 
-static CUresult read_plane(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
-                           size_t pitch, size_t width, copy_plane *ret_plane)
+/* One side of CUDA's structs. */
+typedef struct place {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    CUarray array;
+    size_t x, y, z, pitch, height;
+} place;
+
+/* A pitch of 0 is that of the rows that are copied; a height of 0 likewise. */
+static CUresult read_place(place p, extent e, copy_plane *ret_plane)
 {
-    if (type == CU_MEMORYTYPE_ARRAY)
+    size_t row, rows, layer, offset, in_layers;
+    if (p.type == CU_MEMORYTYPE_ARRAY && p.array)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (type < CU_MEMORYTYPE_HOST || type > CU_MEMORYTYPE_UNIFIED)
+    if (p.type < CU_MEMORYTYPE_HOST || p.type > CU_MEMORYTYPE_UNIFIED || p.type == CU_MEMORYTYPE_ARRAY)
         return CUDA_ERROR_INVALID_VALUE;
-    size_t row;
-    if (__builtin_add_overflow(x, width, &row))
+    if (__builtin_add_overflow(p.x, e.width, &row) || __builtin_add_overflow(p.y, e.height, &rows))
         return CUDA_ERROR_INVALID_VALUE;
-    pitch = pitch ? pitch : row;
-    if (pitch < row)
+    p.pitch = p.pitch ? p.pitch : row;
+    p.height = p.height ? p.height : rows;
+    if (p.pitch < row || p.height < rows || __builtin_mul_overflow(p.pitch, p.height, &layer) ||
+        __builtin_mul_overflow(p.pitch, p.y, &offset) || __builtin_mul_overflow(layer, p.z, &in_layers) ||
+        __builtin_add_overflow(offset, in_layers, &offset) || __builtin_add_overflow(offset, p.x, &offset))
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t start = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device;
-    side on = type == CU_MEMORYTYPE_HOST ? ON_HOST : type == CU_MEMORYTYPE_DEVICE ? ON_DEVICE : ON_EITHER;
-    *ret_plane = (copy_plane){start ? start + y * pitch + x : 0, pitch, on};
+    uint64_t start = p.type == CU_MEMORYTYPE_HOST ? (uintptr_t)p.host : p.device;
+    side on = p.type == CU_MEMORYTYPE_HOST ? ON_HOST : p.type == CU_MEMORYTYPE_DEVICE ? ON_DEVICE : ON_EITHER;
+    *ret_plane = (copy_plane){start ? start + offset : 0, p.pitch, layer, on};
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool wait)
+static CUresult copy_box(place to, place from, extent e, sc_stream *stream, bool wait)
 {
-    TRY(sc_working());
+    copy_plane to_plane, from_plane;
+    if (!e.width || !e.height || !e.depth)
+        return CUDA_SUCCESS;
+    TRY(read_place(from, e, &from_plane));
+    TRY(read_place(to, e, &to_plane));
+    return copy(to_plane, from_plane, e, stream, wait);
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool wait)
+{
+    sc_stream *stream;
+    TRY(enter(handle, &stream));
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
-    copy_plane to, from;
-    TRY(read_plane(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, c->srcPitch,
-                   c->WidthInBytes, &from));
-    TRY(read_plane(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, c->dstPitch,
-                   c->WidthInBytes, &to));
-    return copy(to, from, c->WidthInBytes, c->Height, stream, wait);
+    const place from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, c->srcXInBytes, c->srcY, 0,
+                        c->srcPitch,      0};
+    const place to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstXInBytes, c->dstY, 0,
+                      c->dstPitch,      0};
+    return copy_box(to, from, (extent){c->WidthInBytes, c->Height, 1}, stream, wait);
 }
 
 API_SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *params), (params))
@@ -210,6 +256,105 @@ API_SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *params), (params))
 API_STREAM(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *params, CUstream stream), (params, stream))
 {
     return copy_2d(params, stream, false);
+}
+
+/* The sides of the two structs of three dimensions, whose fields have the same names. */
+#define PLACE_3D(c, end)                                                                             \
+    {                                                                                                \
+        (c)->end##MemoryType, (c)->end##Host, (c)->end##Device, (c)->end##Array, (c)->end##XInBytes, \
+            (c)->end##Y, (c)->end##Z, (c)->end##Pitch, (c)->end##Height                              \
+    }
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream handle, bool wait)
+{
+    sc_stream *stream;
+    TRY(enter(handle, &stream));
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+    const place from = PLACE_3D(c, src), to = PLACE_3D(c, dst);
+    return copy_box(to, from, (extent){c->WidthInBytes, c->Height, c->Depth}, stream, wait);
+}
+
+API_SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *params), (params))
+{
+    return copy_3d(params, stream, true);
+}
+
+API_STREAM(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *params, CUstream stream), (params, stream))
+{
+    return copy_3d(params, stream, false);
+}
+
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream handle, bool wait)
+{
+    sc_stream *stream;
+    TRY(enter(handle, &stream));
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(check_contexts(c->dstContext, c->srcContext));
+    const place from = PLACE_3D(c, src), to = PLACE_3D(c, dst);
+    return copy_box(to, from, (extent){c->WidthInBytes, c->Height, c->Depth}, stream, wait);
+}
+
+API_SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER *params), (params))
+{
+    return copy_3d_peer(params, stream, true);
+}
+
+API_STREAM(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *params, CUstream stream), (params, stream))
+{
+    return copy_3d_peer(params, stream, false);
+}
+
+/* ---- batches ---- */
+
+/* Each of `attrs` holds from its index on; the first from 0. */
+static CUresult check_batch(const CUmemcpyAttributes *attrs, const size_t *indices, size_t n_attrs, size_t n)
+{
+    if (indices[0] != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < n_attrs; i++) {
+        bool in_order = indices[i] < n && (i == 0 || indices[i] > indices[i - 1]);
+        bool known = attrs[i].srcAccessOrder >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM &&
+                     attrs[i].srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY && attrs[i].flags <= 1;
+        if (!in_order || !known)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static copy_plane anywhere(CUdeviceptr start)
+{
+    return (copy_plane){start, 0, 0, ON_EITHER};
+}
+
+/* Nothing is copied where one copy is wrong. */
+API_STREAM(cuMemcpyBatchAsync_v2,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t n, CUmemcpyAttributes *attrs,
+            size_t *indices, size_t n_attrs, CUstream stream),
+           (to, from, bytes, n, attrs, indices, n_attrs, stream))
+{
+    sc_stream *s;
+    bool pageable;
+    TRY(enter(stream, &s));
+    if (!stream || stream == CU_STREAM_LEGACY || !to || !from || !bytes || !n || !attrs || !indices ||
+        !n_attrs)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (s->capture)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    TRY(check_batch(attrs, indices, n_attrs, n));
+    for (size_t i = 0; i < n; i++) {
+        const copy_plane ends[] = {anywhere(to[i]), anywhere(from[i])};
+        for (size_t end = 0; end < KR_COUNT(ends); end++)
+            if (!bytes[i] || check(&ends[end], (extent){bytes[i], 1, 1}, &pageable))
+                return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0, a = 0; i < n; i++) {
+        a += a + 1 < n_attrs && indices[a + 1] == i;
+        bool wait = attrs[a].srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+        TRY(copy(anywhere(to[i]), anywhere(from[i]), (extent){bytes[i], 1, 1}, s, wait));
+    }
+    return CUDA_SUCCESS;
 }
 
 /* ---- fills ---- */
@@ -249,7 +394,9 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned va
     if (pitch < bytes || pitch % element)
         return CUDA_ERROR_INVALID_VALUE;
     bool pageable;
-    TRY(check(&(copy_plane){to, pitch, ON_DEVICE}, bytes, height, &pageable));
+    TRY(check(&(copy_plane){to, pitch, 0, ON_DEVICE}, (extent){bytes, height, 1}, &pageable));
+    if (!sc_memory_within_reach(stream->object.context, to))
+        return CUDA_ERROR_INVALID_VALUE;
     fill_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMSET, run_fill, NULL);
     if (work)
         *work = (fill_work){work->work, to, pitch, width, height, value, element};

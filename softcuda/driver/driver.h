@@ -258,7 +258,7 @@ CUresult sc_enter(sc_context **ret_context);
 CUresult sc_entered(void);
 /* For calls that name a handle: initialised, and no fault in the process. */
 CUresult sc_working(void);
-/* For calls that name memory: the same, and the current context, where there is one, is alive. */
+/* For calls that name memory: the current context, where there is one, is alive and without a fault. */
 CUresult sc_working_here(void);
 /* The current context as it is, or NULL. */
 sc_context *sc_current(void);
@@ -379,18 +379,37 @@ typedef enum sc_block_kind {
     SC_BLOCK_MANAGED
 } sc_block_kind;
 
+typedef struct sc_pages sc_pages;
+
 typedef struct sc_block {
-    sc_object object;
+    sc_object object; /* context: NULL for memory of a pool, which outlives contexts */
     sc_block_kind kind;
     uint64_t start;
     size_t bytes;
     unsigned flags; /* cuMemHostAlloc's or cuMemHostRegister's */
     sc_device *device;
     sc_pool *pool;
+    sc_pages *pages; /* of managed memory: what was advised */
+    size_t n_pages;
+    bool sync_memops; /* kept, without effect */
     uint64_t id;
 } sc_block;
 
+/* Device memory, or host memory where `start` is given. */
+CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kind, void *start, size_t bytes,
+                         unsigned flags, sc_block **ret_block);
+sc_block *sc_block_at(uint64_t start); /* NULL: none begins there */
+sc_block *sc_block_around(uint64_t address);
 void sc_block_release_all(sc_context *context);
+/* Zeroed host memory of the current context, as a block. */
+CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start);
+/* May kernels of the context touch what is there? */
+bool sc_memory_within_reach(const sc_context *context, uint64_t address);
+
+/* ---- pools (pool.c) ---- */
+
+/* Memory of a pool was freed. */
+void sc_pool_take_back(sc_pool *pool, size_t bytes);
 sc_pool *sc_pool_create(sc_device *device, bool is_default);
 
 /* ---- modules, functions, libraries (module.c, function.c, library.c) ---- */

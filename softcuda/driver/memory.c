@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: device, pinned, registered, managed, pools, and what a pointer is. */
+/* Memory: device, pitched, pinned, registered. Managed memory, pools and pointers have files of their own. */
 #include "softcuda/driver/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct sc_pool {
-    sc_object object;
-    sc_device *device;
-    bool is_default;
-    uint64_t threshold;
-    size_t used, used_high;
-    int reuse[3]; /* CU_MEMPOOL_ATTR_REUSE_*: kept, without effect */
-};
 
 /* ---- blocks ---- */
 
@@ -20,18 +11,15 @@ static void finish_block(sc_object *object)
 {
     sc_block *block = (sc_block *)object;
     void *start = (void *)(uintptr_t)block->start;
-    if (block->pool) {
-        sc_lock();
-        block->pool->used -= block->bytes;
-        sc_unlock();
-        sc_release(block->pool);
-    }
+    if (block->pool)
+        sc_pool_take_back(block->pool, block->bytes);
     if (block->kind == SC_BLOCK_DEVICE)
         sc_memory_free(block->device->memory, block->start);
     else
         sc_memory_unregister_host(start);
     if (block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_MANAGED)
         free(start);
+    free(block->pages);
     free(block);
 }
 
@@ -56,22 +44,22 @@ static bool may_pin(sc_block_kind kind, size_t bytes)
     return pinned <= sc_asked.pinned_bytes && bytes <= sc_asked.pinned_bytes - pinned;
 }
 
-/* Device memory, or host memory where `start` is given. */
-static CUresult create_block(sc_context *context, sc_block_kind kind, void *start, size_t bytes,
-                             unsigned flags, sc_block **ret_block)
+CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kind, void *start, size_t bytes,
+                         unsigned flags, sc_block **ret_block)
 {
-    enum { ALIGNMENT = 256 };
+    enum { ALIGNMENT = 512 };
     if (!may_pin(kind, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, context, finish_block);
+    sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, owner, finish_block);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
     block->kind = kind;
     block->bytes = bytes;
     block->flags = flags;
-    block->device = context->device;
+    block->device = device;
+    block->sync_memops = kind == SC_BLOCK_DEVICE || kind == SC_BLOCK_MANAGED;
     block->id = sc_next_id();
-    block->start = kind == SC_BLOCK_DEVICE ? sc_memory_alloc(context->device->memory, bytes, ALIGNMENT)
+    block->start = kind == SC_BLOCK_DEVICE ? sc_memory_alloc(device->memory, bytes, ALIGNMENT)
                                            : (uint64_t)(uintptr_t)start;
     bool placed = block->start && (kind == SC_BLOCK_DEVICE || sc_memory_register_host(start, bytes, flags));
     if (!placed) {
@@ -88,16 +76,15 @@ static CUresult create_block(sc_context *context, sc_block_kind kind, void *star
     return CUDA_SUCCESS;
 }
 
-static sc_block *block_at(uint64_t start)
+sc_block *sc_block_at(uint64_t start)
 {
     return sc_object_find(SC_BLOCK, (uintptr_t)start);
 }
 
-/* The block that holds an address, for questions about pointers. */
-static sc_block *block_around(uint64_t address)
+sc_block *sc_block_around(uint64_t address)
 {
     sc_allocation allocation;
-    return sc_memory_find(address, &allocation) ? block_at(allocation.start) : NULL;
+    return sc_memory_find(address, &allocation) ? sc_block_at(allocation.start) : NULL;
 }
 
 static void drop(sc_block *block)
@@ -112,6 +99,19 @@ void sc_block_release_all(sc_context *context)
         drop(block);
 }
 
+/* Ends a block once its context has come to rest. Memory of a pool has none: its user waits. */
+static CUresult end_block(sc_block *block)
+{
+    if (block->object.context) {
+        sc_lock();
+        sc_task_wait_all(block->object.context);
+        sc_unlock();
+        TRY(atomic_load(&sc_lost));
+    }
+    drop(block);
+    return CUDA_SUCCESS;
+}
+
 /* ---- device memory ---- */
 
 static CUresult alloc_device(CUdeviceptr *ret_address, size_t bytes)
@@ -119,10 +119,13 @@ static CUresult alloc_device(CUdeviceptr *ret_address, size_t bytes)
     sc_context *context;
     sc_block *block;
     TRY(sc_enter(&context));
-    if (!ret_address || !bytes)
+    if (!ret_address)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_address = 0;
+    if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_stream_permitted());
-    TRY(create_block(context, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
+    TRY(sc_block_create(context->device, context, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
     *ret_address = block->start;
     return CUDA_SUCCESS;
 }
@@ -136,6 +139,8 @@ API(cuMemAllocPitch_v2, CUdeviceptr *address, size_t *pitch, size_t width, size_
 {
     enum { PITCH = 512 };
     TRY(sc_entered());
+    if (address)
+        *address = 0;
     size_t rounded = (width + PITCH - 1) / PITCH * PITCH, bytes;
     bool valid = element == 4 || element == 8 || element == 16;
     if (!pitch || !valid || !width || rounded < width || __builtin_mul_overflow(rounded, height, &bytes))
@@ -150,16 +155,12 @@ API(cuMemFree_v2, CUdeviceptr address)
     TRY(sc_working_here());
     if (!address)
         return CUDA_SUCCESS;
-    sc_block *block = block_at(address);
+    sc_block *block = sc_block_at(address);
     if (!block || (block->kind != SC_BLOCK_DEVICE && block->kind != SC_BLOCK_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(sc_stream_permitted());
-    sc_lock();
-    sc_task_wait_all(block->object.context);
-    sc_unlock();
     TRY(atomic_load(&sc_lost));
-    drop(block);
-    return CUDA_SUCCESS;
+    TRY(sc_stream_permitted());
+    return end_block(block);
 }
 
 API(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
@@ -174,17 +175,25 @@ API(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
     return CUDA_SUCCESS;
 }
 
+/* Memory of another device is found only by who may touch it. */
 API(cuMemGetAddressRange_v2, CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
-    TRY(sc_entered());
-    sc_allocation allocation;
-    if (!sc_memory_find(address, &allocation))
-        return CUDA_ERROR_NOT_FOUND;
+    sc_context *context;
+    sc_allocation found;
+    if (!base && !bytes)
+        return CUDA_SUCCESS;
+    TRY(sc_enter(&context));
+    bool is_there = sc_memory_find(address, &found) && sc_memory_within_reach(context, address);
     if (base)
-        *base = allocation.start;
+        *base = is_there ? found.start : 0;
     if (bytes)
-        *bytes = allocation.bytes;
-    return CUDA_SUCCESS;
+        *bytes = is_there ? found.bytes : 0;
+    return is_there ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+bool sc_memory_within_reach(const sc_context *context, uint64_t address)
+{
+    return sc_memory_reaches((unsigned)context->device->ordinal, address);
 }
 
 /* ---- host memory ---- */
@@ -193,7 +202,7 @@ enum {
     HOST_ALLOC_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED
 };
 
-static CUresult alloc_host(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start)
+CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start)
 {
     enum { PAGE = 4096 };
     sc_context *context;
@@ -204,7 +213,7 @@ static CUresult alloc_host(sc_block_kind kind, size_t bytes, unsigned flags, voi
     if (posix_memalign(&start, PAGE, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     memset(start, 0, bytes);
-    CUresult result = create_block(context, kind, start, bytes, flags, &block);
+    CUresult result = sc_block_create(context->device, context, kind, start, bytes, flags, &block);
     if (result)
         free(start);
     else
@@ -215,12 +224,12 @@ static CUresult alloc_host(sc_block_kind kind, size_t bytes, unsigned flags, voi
 API(cuMemHostAlloc, void **ret_start, size_t bytes, unsigned flags)
 {
     TRY(sc_entered());
-    if (!ret_start || flags & ~(unsigned)HOST_ALLOC_FLAGS)
+    if (!ret_start)
         return CUDA_ERROR_INVALID_VALUE;
-    if (bytes)
-        return alloc_host(SC_BLOCK_HOST, bytes, flags, ret_start);
     *ret_start = NULL;
-    return CUDA_SUCCESS;
+    if (flags & ~(unsigned)HOST_ALLOC_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    return bytes ? sc_host_alloc(SC_BLOCK_HOST, bytes, flags, ret_start) : CUDA_SUCCESS;
 }
 
 API(cuMemAllocHost_v2, void **ret_start, size_t bytes)
@@ -233,34 +242,44 @@ API(cuMemFreeHost, void *start)
     TRY(sc_working_here());
     if (!start)
         return CUDA_SUCCESS;
-    sc_block *block = block_at((uintptr_t)start);
+    sc_block *block = sc_block_at((uintptr_t)start);
     if (!block || block->kind != SC_BLOCK_HOST)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_lock();
-    sc_task_wait_all(block->object.context);
-    sc_unlock();
-    drop(block);
-    return CUDA_SUCCESS;
+    TRY(atomic_load(&sc_lost));
+    return end_block(block);
+}
+
+/* What lies under the first or the last byte and cannot be registered again. */
+static CUresult check_unregistered(uint64_t first, uint64_t last)
+{
+    sc_allocation found;
+    if (!sc_memory_find(first, &found) && !sc_memory_find(last, &found) &&
+        !sc_memory_host_between(first, last, &found))
+        return CUDA_SUCCESS;
+    const sc_block *block = sc_block_at(found.start);
+    return block && block->kind == SC_BLOCK_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                                                       : CUDA_ERROR_INVALID_VALUE;
 }
 
 API(cuMemHostRegister_v2, void *start, size_t bytes, unsigned flags)
 {
-    enum { IOMEMORY = 4, READ_ONLY = 8, ALL = 15 };
+    enum {
+        ALLOWED = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY
+    };
     const uint64_t user_space = 1ull << 47;
     sc_context *context;
     sc_block *block;
-    sc_allocation other;
     uint64_t first = (uintptr_t)start, last;
     TRY(sc_enter(&context));
-    if (!start || !bytes || flags & ~(unsigned)ALL || __builtin_add_overflow(first, bytes - 1, &last))
+    /* CU_MEMHOSTREGISTER_IOMEMORY is for memory of other devices, of which there is none. */
+    if (!start || !bytes || flags & ~(unsigned)ALLOWED || __builtin_add_overflow(first, bytes - 1, &last))
         return CUDA_ERROR_INVALID_VALUE;
-    if (flags & IOMEMORY || last >= user_space)
+    if (last >= user_space)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (sc_memory_find(first, &other) || sc_memory_find(last, &other))
-        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    if (sc_mapped_bytes(start, !(flags & READ_ONLY)) < bytes)
+    TRY(check_unregistered(first, last));
+    if (sc_mapped_bytes(start, !(flags & CU_MEMHOSTREGISTER_READ_ONLY)) < bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    return create_block(context, SC_BLOCK_REGISTERED, start, bytes, flags, &block);
+    return sc_block_create(context->device, context, SC_BLOCK_REGISTERED, start, bytes, flags, &block);
 }
 
 API(cuMemHostRegister, void *start, size_t bytes, unsigned flags)
@@ -273,448 +292,76 @@ API(cuMemHostUnregister, void *start)
     TRY(sc_working_here());
     if (!start)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_block *block = block_at((uintptr_t)start);
+    sc_block *block = sc_block_around((uintptr_t)start);
     if (!block)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    if (block->kind != SC_BLOCK_REGISTERED)
+    if (block->kind != SC_BLOCK_REGISTERED || block->start != (uintptr_t)start)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_lock();
-    sc_task_wait_all(block->object.context);
-    sc_unlock();
-    drop(block);
-    return CUDA_SUCCESS;
-}
-
-static sc_block *host_block(const void *address)
-{
-    sc_block *block = block_around((uintptr_t)address);
-    return block && block->kind != SC_BLOCK_DEVICE ? block : NULL;
+    TRY(atomic_load(&sc_lost));
+    return end_block(block);
 }
 
 API(cuMemHostGetDevicePointer_v2, CUdeviceptr *ret_address, void *start, unsigned flags)
 {
     TRY(sc_entered());
-    if (!ret_address || flags || !host_block(start))
+    if (!ret_address)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_address = (uintptr_t)start;
-    return CUDA_SUCCESS;
-}
-
-API(cuMemHostGetFlags, unsigned *flags, void *start)
-{
-    TRY(sc_entered());
-    sc_block *block = host_block(start);
-    if (!flags || !block)
-        return CUDA_ERROR_INVALID_VALUE;
-    *flags = block->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* under unified addressing all are mapped */
-    return CUDA_SUCCESS;
-}
-
-/* ---- managed memory: host memory that every device may touch ---- */
-
-API(cuMemAllocManaged, CUdeviceptr *ret_address, size_t bytes, unsigned flags)
-{
-    TRY(sc_entered());
-    if (!ret_address || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
-        return CUDA_ERROR_INVALID_VALUE;
-    void *start;
-    TRY(alloc_host(SC_BLOCK_MANAGED, bytes, flags, &start));
-    *ret_address = (uintptr_t)start;
-    return CUDA_SUCCESS;
-}
-
-static CUresult check_managed(CUdeviceptr address, size_t bytes)
-{
-    TRY(sc_entered());
-    sc_block *block = block_around(address);
-    bool inside =
-        block && block->kind == SC_BLOCK_MANAGED && bytes && bytes <= block->start + block->bytes - address;
-    return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-API(cuMemAdvise, CUdeviceptr address, size_t bytes, int advice, CUdevice device)
-{
-    (void)advice, (void)device;
-    return check_managed(address, bytes);
-}
-
-API(cuMemAdvise_v2, CUdeviceptr address, size_t bytes, int advice, CUmemLocation location)
-{
-    (void)advice, (void)location;
-    return check_managed(address, bytes);
-}
-
-API_STREAM(cuMemPrefetchAsync, (CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream),
-           (address, bytes, device, stream))
-{
-    (void)device, (void)stream;
-    return check_managed(address, bytes);
-}
-
-API_STREAM(cuMemPrefetchAsync_v2,
-           (CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
-           (address, bytes, location, flags, stream))
-{
-    (void)location, (void)stream;
-    return flags ? CUDA_ERROR_INVALID_VALUE : check_managed(address, bytes);
-}
-
-API_STREAM(cuStreamAttachMemAsync, (CUstream stream, CUdeviceptr address, size_t bytes, unsigned flags),
-           (stream, address, bytes, flags))
-{
-    (void)stream, (void)bytes;
-    TRY(sc_entered());
-    sc_block *block = block_around(address);
-    bool valid = block && block->kind == SC_BLOCK_MANAGED && flags <= CU_MEM_ATTACH_SINGLE;
+    const sc_block *block = sc_block_around((uintptr_t)start);
+    bool valid = !flags && block && (block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_REGISTERED);
+    *ret_address = valid ? (uintptr_t)start : 0;
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- what a pointer is ---- */
-
-static CUresult pointer_attribute(const sc_block *block, CUdeviceptr address, CUpointer_attribute attribute,
-                                  void *data)
+/* The flags that are told: under unified addressing all host memory is mapped, and allocated memory portable.
+ */
+API(cuMemHostGetFlags, unsigned *flags, void *start)
 {
-    bool on_device = block->kind == SC_BLOCK_DEVICE;
-    switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)data = (CUcontext)block->object.context;
-        break;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *(unsigned *)data =
-            on_device || block->kind == SC_BLOCK_MANAGED ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-        break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *(CUdeviceptr *)data = address;
-        break;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        *(void **)data = on_device ? NULL : (void *)(uintptr_t)address;
-        return on_device ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-        *(unsigned long long *)data = block->id;
-        break;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)data = block->kind == SC_BLOCK_MANAGED;
-        break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)data = block->device->ordinal;
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        *(CUdeviceptr *)data = block->start;
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        *(size_t *)data = block->bytes;
-        break;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        *(unsigned *)data = 1;
-        break;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        *(unsigned *)data = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        break;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        *(CUmemoryPool *)data = (CUmemoryPool)block->pool;
-        break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(unsigned *)data = block->kind == SC_BLOCK_DEVICE || block->kind == SC_BLOCK_MANAGED;
-        break;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        *(unsigned *)data = 0;
-        break;
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        *(unsigned long long *)data = 0;
-        break;
-    default:
+    static const unsigned told[] = {[SC_BLOCK_HOST] = CU_MEMHOSTALLOC_WRITECOMBINED,
+                                    [SC_BLOCK_REGISTERED] = CU_MEMHOSTREGISTER_PORTABLE,
+                                    [SC_BLOCK_MANAGED] = 0};
+    if (!flags)
         return CUDA_ERROR_INVALID_VALUE;
-    }
+    TRY(sc_entered());
+    const sc_block *block = sc_block_around((uintptr_t)start);
+    if (!block || block->kind == SC_BLOCK_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = (block->flags & told[block->kind]) | CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;
 }
 
-API(cuPointerGetAttribute, void *data, CUpointer_attribute attribute, CUdeviceptr address)
+/* ---- for other processes: what is wrong is told, what is right cannot be done ---- */
+
+API(cuMemGetHandleForAddressRange, void *ret_handle, CUdeviceptr address, size_t bytes,
+    CUmemRangeHandleType type, unsigned long long flags)
 {
-    TRY(sc_initialized());
-    sc_block *block = block_around(address);
-    if (!data || !block)
-        return CUDA_ERROR_INVALID_VALUE;
-    return pointer_attribute(block, address, attribute, data);
+    enum { PAGE = 4096 };
+    TRY(sc_entered());
+    const sc_block *block = sc_block_around(address);
+    bool valid = ret_handle && block && block->kind == SC_BLOCK_DEVICE && bytes && address % PAGE == 0 &&
+                 bytes % PAGE == 0 && bytes <= block->start + block->bytes - address &&
+                 type == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD && flags <= 1;
+    return valid ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The answers about an ordinary host pointer; what has none is left alone. */
-static void no_attribute(CUpointer_attribute attribute, CUdeviceptr address, void *data)
-{
-    switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        memset(data, 0, 8);
-        break;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        *(CUdeviceptr *)data = address;
-        break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)data = -2;
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        break;
-    default:
-        memset(data, 0, 4);
-    }
-}
-
-API(cuPointerGetAttributes, unsigned n, CUpointer_attribute *attributes, void **data, CUdeviceptr address)
+API(cuIpcGetMemHandle, CUipcMemHandle *ret_handle, CUdeviceptr address)
 {
     TRY(sc_entered());
-    if (!n || !attributes || !data)
-        return CUDA_ERROR_INVALID_VALUE;
-    sc_block *block = block_around(address);
-    for (unsigned i = 0; i < n; i++) {
-        if (!data[i])
-            return CUDA_ERROR_INVALID_VALUE;
-        if (!block)
-            no_attribute(attributes[i], address, data[i]);
-        else
-            pointer_attribute(block, address, attributes[i], data[i]);
-    }
-    return CUDA_SUCCESS;
+    const sc_block *block = sc_block_around(address);
+    bool valid = ret_handle && block && block->kind == SC_BLOCK_DEVICE && !block->pool;
+    return valid ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
 
-API(cuPointerSetAttribute, const void *value, CUpointer_attribute attribute, CUdeviceptr address)
+/* No handle was ever made, so none is valid. */
+API(cuIpcOpenMemHandle_v2, CUdeviceptr *ret_address, CUipcMemHandle handle, unsigned flags)
 {
+    (void)ret_address, (void)handle, (void)flags;
     TRY(sc_entered());
-    if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !block_around(address))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- pools ---- */
-
-static void finish_pool(sc_object *object)
+API(cuIpcCloseMemHandle, CUdeviceptr address)
 {
-    free(object);
-}
-
-sc_pool *sc_pool_create(sc_device *device, bool is_default)
-{
-    sc_pool *pool = sc_object_create(sizeof *pool, SC_POOL, NULL, finish_pool);
-    if (!pool || !sc_object_publish(pool, (uintptr_t)pool)) {
-        free(pool);
-        return NULL;
-    }
-    pool->device = device;
-    pool->is_default = is_default;
-    for (size_t i = 0; i < KR_COUNT(pool->reuse); i++)
-        pool->reuse[i] = 1;
-    return pool;
-}
-
-static sc_pool *find_pool(CUmemoryPool handle)
-{
-    return sc_object_find(SC_POOL, (uintptr_t)handle);
-}
-
-API(cuMemPoolCreate, CUmemoryPool *ret_pool, const CUmemPoolProps *props)
-{
-    sc_device *device;
-    TRY(sc_initialized());
-    if (!ret_pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE || props->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    TRY(sc_device_find(props->location.id, &device));
-    sc_pool *pool = sc_pool_create(device, false);
-    if (!pool)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *ret_pool = (CUmemoryPool)pool;
-    return CUDA_SUCCESS;
-}
-
-API(cuMemPoolDestroy, CUmemoryPool handle)
-{
-    TRY(sc_initialized());
-    sc_pool *pool = find_pool(handle);
-    if (!pool || pool->is_default)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (pool->device->pool == pool)
-        pool->device->pool = pool->device->default_pool;
-    sc_object_retract(pool);
-    sc_release(pool); /* blocks still out keep it */
-    return CUDA_SUCCESS;
-}
-
-API(cuMemPoolTrimTo, CUmemoryPool handle, size_t keep_bytes)
-{
-    (void)keep_bytes; /* nothing is held back */
-    TRY(sc_initialized());
-    return find_pool(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-API(cuMemPoolGetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
-{
-    TRY(sc_initialized());
-    sc_pool *pool = find_pool(handle);
-    if (!pool || !value || attribute < 1 || attribute > CU_MEMPOOL_ATTR_USED_MEM_HIGH)
-        return CUDA_ERROR_INVALID_VALUE;
-    sc_lock();
-    if (attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
-        *(int *)value = pool->reuse[attribute - 1];
-    else if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-        *(uint64_t *)value = pool->threshold;
-    else if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ||
-             attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
-        *(uint64_t *)value = pool->used;
-    else
-        *(uint64_t *)value = pool->used_high;
-    sc_unlock();
-    return CUDA_SUCCESS;
-}
-
-API(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
-{
-    TRY(sc_initialized());
-    sc_pool *pool = find_pool(handle);
-    if (!pool || !value || attribute < 1 || attribute > CU_MEMPOOL_ATTR_USED_MEM_HIGH)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = CUDA_SUCCESS;
-    sc_lock();
-    if (attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
-        pool->reuse[attribute - 1] = *(int *)value != 0;
-    else if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-        pool->threshold = *(uint64_t *)value;
-    else if ((attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH || attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) &&
-             *(uint64_t *)value == 0)
-        pool->used_high = pool->used;
-    else
-        result = CUDA_ERROR_INVALID_VALUE;
-    sc_unlock();
-    return result;
-}
-
-/* Memory of every device is within reach of every other here, so access is granted and not kept. */
-API(cuMemPoolSetAccess, CUmemoryPool handle, const CUmemAccessDesc *access, size_t n)
-{
-    TRY(sc_initialized());
-    return find_pool(handle) && (access || !n) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-API(cuMemPoolGetAccess, CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLocation *location)
-{
-    TRY(sc_initialized());
-    sc_pool *pool = find_pool(handle);
-    if (!flags || !pool || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return CUDA_ERROR_INVALID_VALUE;
-    *flags = location->id == pool->device->ordinal ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                   : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    return CUDA_SUCCESS;
-}
-
-API(cuDeviceGetDefaultMemPool, CUmemoryPool *ret_pool, CUdevice ordinal)
-{
-    sc_device *device;
-    TRY(sc_device_find(ordinal, &device));
-    if (!ret_pool)
-        return CUDA_ERROR_INVALID_VALUE;
-    *ret_pool = (CUmemoryPool)device->default_pool;
-    return CUDA_SUCCESS;
-}
-
-API(cuDeviceGetMemPool, CUmemoryPool *ret_pool, CUdevice ordinal)
-{
-    sc_device *device;
-    TRY(sc_device_find(ordinal, &device));
-    if (!ret_pool)
-        return CUDA_ERROR_INVALID_VALUE;
-    *ret_pool = (CUmemoryPool)device->pool;
-    return CUDA_SUCCESS;
-}
-
-API(cuDeviceSetMemPool, CUdevice ordinal, CUmemoryPool handle)
-{
-    sc_device *device;
-    TRY(sc_device_find(ordinal, &device));
-    sc_pool *pool = find_pool(handle);
-    if (!pool || pool->device != device)
-        return CUDA_ERROR_INVALID_VALUE;
-    device->pool = pool;
-    return CUDA_SUCCESS;
-}
-
-static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes, sc_stream *stream)
-{
-    if (!ret_address)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capture)
-        return CUDA_ERROR_NOT_SUPPORTED; /* allocation nodes */
-    if (!bytes) {
-        *ret_address = 0;
-        return CUDA_SUCCESS;
-    }
-    sc_block *block;
-    TRY(create_block(stream->object.context, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
-    sc_lock();
-    block->pool = sc_retain(pool);
-    pool->used += bytes;
-    pool->used_high = pool->used > pool->used_high ? pool->used : pool->used_high;
-    sc_unlock();
-    *ret_address = block->start;
-    return CUDA_SUCCESS;
-}
-
-API_STREAM(cuMemAllocAsync, (CUdeviceptr * address, size_t bytes, CUstream stream), (address, bytes, stream))
-{
-    sc_stream *s;
-    TRY(sc_stream_enter(stream, &s));
-    return alloc_from(s->object.context->device->pool, address, bytes, s);
-}
-
-API_STREAM(cuMemAllocFromPoolAsync,
-           (CUdeviceptr * address, size_t bytes, CUmemoryPool handle, CUstream stream),
-           (address, bytes, handle, stream))
-{
-    sc_stream *s;
-    TRY(sc_stream_enter(stream, &s));
-    sc_pool *pool = find_pool(handle);
-    if (!pool || pool->device != s->object.context->device)
-        return CUDA_ERROR_INVALID_VALUE;
-    return alloc_from(pool, address, bytes, s);
-}
-
-typedef struct free_work {
-    sc_work work;
-    sc_block *block;
-} free_work;
-
-static CUresult run_free(sc_work *work)
-{
-    (void)work; /* the reference that the work holds is the last; it goes with the work */
-    return CUDA_SUCCESS;
-}
-
-static void finish_free(sc_work *work)
-{
-    sc_release(((free_work *)work)->block);
-}
-
-API_STREAM(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, stream))
-{
-    sc_stream *s;
-    TRY(sc_stream_enter(stream, &s));
-    if (!address)
-        return CUDA_SUCCESS;
-    sc_block *block = block_at(address);
-    if (!block || block->kind != SC_BLOCK_DEVICE)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (s->capture)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    free_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_FREE, run_free, finish_free);
-    if (!work)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    sc_object_retract(block);
-    work->block = block;
-    return sc_stream_submit(s, (sc_work *)work, false);
+    (void)address;
+    TRY(sc_entered());
+    return CUDA_ERROR_INVALID_VALUE;
 }

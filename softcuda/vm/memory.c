@@ -162,7 +162,7 @@ static uint64_t alloc_locked(sc_memory *memory, size_t bytes, size_t alignment)
         start = find_place(memory, bytes, alignment);
     if (start &&
         (!commit(start, bytes) ||
-         !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id, false})))
+         !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id, false, 0})))
         start = 0;
     if (start) {
         memory->used += rounded;
@@ -261,7 +261,7 @@ bool sc_memory_register_host(void *start, size_t bytes, unsigned flags)
     size_t above = list_above(&host_list, address + bytes - 1);
     bool fits = above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= address;
     fits = fits &&
-           list_insert(&host_list, (sc_allocation){address, bytes, SC_HOST_ORDINAL, flags, ++last_id, false});
+           list_insert(&host_list, (sc_allocation){address, bytes, SC_HOST_ORDINAL, flags, ++last_id, false, 0});
     pthread_rwlock_unlock(&memory_lock);
     return fits;
 }
@@ -281,6 +281,18 @@ bool sc_memory_unregister_host(void *start)
     return found;
 }
 
+bool sc_memory_host_between(uint64_t first, uint64_t last, sc_allocation *ret_allocation)
+{
+    pthread_rwlock_rdlock(&memory_lock);
+    size_t above = list_above(&host_list, last);
+    const sc_allocation *item = above ? &host_list.items[above - 1] : NULL;
+    bool found = item && item->start + item->bytes > first;
+    if (found)
+        *ret_allocation = *item;
+    pthread_rwlock_unlock(&memory_lock);
+    return found;
+}
+
 void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow)
 {
     if (device >= SC_MAX_DEVICES || peer >= SC_MAX_DEVICES)
@@ -292,7 +304,23 @@ void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow)
 
 static bool may_touch(unsigned device, const sc_allocation *item)
 {
-    return item->ordinal == device || item->ordinal == SC_HOST_ORDINAL || peers[device][item->ordinal];
+    return item->ordinal == device || item->ordinal == SC_HOST_ORDINAL || peers[device][item->ordinal] ||
+           item->granted >> device & 1;
+}
+
+void sc_memory_grant(uint64_t start, uint64_t devices)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    sc_allocation *item = find_locked(start);
+    if (item)
+        item->granted = devices;
+    pthread_rwlock_unlock(&memory_lock);
+}
+
+bool sc_memory_reaches(unsigned device, uint64_t address)
+{
+    sc_span span;
+    return sc__memory_span(device, address, &span);
 }
 
 bool sc__memory_span(unsigned device, uint64_t address, sc_span *ret_span)

@@ -42,6 +42,7 @@ typedef struct sc_allocation {
     unsigned flags;   /* of registered host memory: the driver's own */
     uint64_t id;      /* unique in the process */
     bool in_heap;     /* by a kernel's malloc */
+    uint64_t granted; /* sc_memory_grant */
 } sc_allocation;
 enum { SC_HOST_ORDINAL = 0xffff };
 bool sc_memory_find(uint64_t address, sc_allocation *ret_allocation);
@@ -50,9 +51,15 @@ size_t sc_memory_used(const sc_memory *memory); /* bytes allocated, rounded as t
 /* Host memory that kernels of every device may touch (pinned, registered, managed). */
 bool sc_memory_register_host(void *start, size_t bytes, unsigned flags);
 bool sc_memory_unregister_host(void *start);
+/* Registered host memory of which a byte lies from first to last; false: none. */
+bool sc_memory_host_between(uint64_t first, uint64_t last, sc_allocation *ret_allocation);
 
 /* May kernels on `device` touch memory of `peer`? The driver sets this for peer access. */
 void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow);
+/* Lets kernels of further devices, a bit each, touch the allocation that begins there. */
+void sc_memory_grant(uint64_t start, uint64_t devices);
+/* May kernels on the device touch what is there? */
+bool sc_memory_reaches(unsigned device, uint64_t address);
 
 /* ---- programs ---- */
 

@@ -89,10 +89,6 @@ static void after_context(void)
     MUST(cuCtxCreate_v2(&context, 0, 0));
     CUdeviceptr p = device(BYTES), host = pinned(BYTES), r = registered(BYTES), m = managed(BYTES);
     MUST(cuCtxDestroy_v2(context));
-    say(" gone");
-    each_call(p, host, r, m);
-    say(" another");
-    begin();
     each_call(p, host, r, m);
 }
 
@@ -143,7 +139,6 @@ static void alloc_all(void)
     CUdeviceptr p = UNSET;
     begin();
     MUST(cuMemGetInfo_v2(&free_bytes, &total));
-    ASK(cuMemAlloc_v2(&p, total));
     ASK(cuMemAlloc_v2(&p, total + 1));
     ASK(cuMemAlloc_v2(&p, free_bytes + 2 * MIB));
     ASK(cuMemAlloc_v2(&p, free_bytes / 2));
@@ -713,7 +708,7 @@ static void managed_attributes_many(void)
 
 /* cuStreamAttachMemAsync with flags 0 ends the process on a real driver, so its wrong use is not asked. */
 
-/* ---- between processes ---- */
+/* ---- between processes: wrong use; what is right, softcuda refuses ---- */
 
 static void handle_for_range(void)
 {
@@ -731,14 +726,6 @@ static void handle_for_range(void)
     ASK(cuMemGetHandleForAddressRange(&fd, 0, PAGE, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
     ASK(cuMemGetHandleForAddressRange(&fd, plain(PAGE), PAGE, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
     ASK(cuMemGetHandleForAddressRange(&fd, pinned(PAGE), PAGE, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-}
-
-static void handle_for_range_right(void)
-{
-    int fd = -1;
-    begin();
-    ASK(cuMemGetHandleForAddressRange(&fd, device(4 * MIB), 4 * MIB, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-    say(" %d", fd >= 0);
 }
 
 static void ipc_wrong(void)
@@ -770,21 +757,6 @@ static void ipc_wrong(void)
     ASK(cuIpcCloseMemHandle(p + 4));
     ASK(cuIpcCloseMemHandle(GARBAGE));
     ASK(cuIpcCloseMemHandle(plain(4)));
-}
-
-static void ipc_right(void)
-{
-    CUipcMemHandle handle, other;
-    CUdeviceptr out = UNSET;
-    begin();
-    CUdeviceptr p = device(BYTES);
-    memset(&handle, 0, sizeof handle);
-    memset(&other, 0, sizeof other);
-    ASK(cuIpcGetMemHandle(&handle, p));
-    ASK(cuIpcGetMemHandle(&other, p + 8));
-    say(" %d", memcmp(&handle, &other, sizeof handle) == 0);
-    ASK(cuIpcOpenMemHandle_v2(&out, handle, 1)); /* in the process that made it */
-    say_is(out, p);
 }
 
 #define CASE(name)  \
@@ -824,9 +796,7 @@ static const fact facts[] = {
     CASE(managed_attributes_wrong),
     CASE(managed_attributes_many),
     CASE(handle_for_range),
-    CASE(handle_for_range_right),
     CASE(ipc_wrong),
-    CASE(ipc_right),
 };
 
 FACTS_MAIN(facts)
