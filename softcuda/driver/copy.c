@@ -26,8 +26,18 @@ typedef struct copy_work {
     void *staged; /* what pageable host memory held when the call was made; NULL: read it when it runs */
 } copy_work;
 
+/* How many bytes lie from the address on. Mapped memory goes on in what is mapped behind it. */
+static size_t bytes_from(const sc_context *context, uint64_t address, sc_allocation found)
+{
+    uint64_t end = found.start + found.bytes;
+    while (found.mapped && sc_memory_find(end, &found) && found.mapped &&
+           sc_memory_within_reach(context, end))
+        end = found.start + found.bytes;
+    return end - address;
+}
+
 /* Is the whole box inside one allocation (or in ordinary host memory, where that is allowed)? */
-static CUresult check(const copy_plane *plane, extent e, bool *ret_pageable)
+static CUresult check(const sc_context *context, const copy_plane *plane, extent e, bool *ret_pageable)
 {
     size_t rows, bytes;
     if (__builtin_mul_overflow(plane->pitch, e.height - 1, &rows) ||
@@ -38,7 +48,9 @@ static CUresult check(const copy_plane *plane, extent e, bool *ret_pageable)
     *ret_pageable = !sc_memory_find(plane->start, &found);
     if (*ret_pageable)
         return plane->start && plane->side != ON_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    return bytes <= found.start + found.bytes - plane->start ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (found.mapped && !sc_memory_within_reach(context, plane->start))
+        return CUDA_ERROR_INVALID_VALUE;
+    return bytes <= bytes_from(context, plane->start, found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void copy_rows(copy_plane to, copy_plane from, extent e)
@@ -86,9 +98,10 @@ static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream
 {
     if (!e.width || !e.height || !e.depth)
         return CUDA_SUCCESS;
+    const sc_context *context = stream->object.context;
     bool to_pageable, from_pageable;
-    TRY(check(&to, e, &to_pageable));
-    TRY(check(&from, e, &from_pageable));
+    TRY(check(context, &to, e, &to_pageable));
+    TRY(check(context, &from, e, &from_pageable));
     copy_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMCPY, run_copy, finish_copy);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -346,7 +359,7 @@ API_STREAM(cuMemcpyBatchAsync_v2,
     for (size_t i = 0; i < n; i++) {
         const copy_plane ends[] = {anywhere(to[i]), anywhere(from[i])};
         for (size_t end = 0; end < KR_COUNT(ends); end++)
-            if (!bytes[i] || check(&ends[end], (extent){bytes[i], 1, 1}, &pageable))
+            if (!bytes[i] || check(s->object.context, &ends[end], (extent){bytes[i], 1, 1}, &pageable))
                 return CUDA_ERROR_INVALID_VALUE;
     }
     for (size_t i = 0, a = 0; i < n; i++) {
@@ -394,7 +407,8 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned va
     if (pitch < bytes || pitch % element)
         return CUDA_ERROR_INVALID_VALUE;
     bool pageable;
-    TRY(check(&(copy_plane){to, pitch, 0, ON_DEVICE}, (extent){bytes, height, 1}, &pageable));
+    TRY(check(stream->object.context, &(copy_plane){to, pitch, 0, ON_DEVICE}, (extent){bytes, height, 1},
+              &pageable));
     if (!sc_memory_within_reach(stream->object.context, to))
         return CUDA_ERROR_INVALID_VALUE;
     fill_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMSET, run_fill, NULL);

@@ -93,7 +93,9 @@ typedef enum sc_kind {
     SC_LINK,
     SC_GRAPH,
     SC_NODE,
-    SC_EXEC
+    SC_EXEC,
+    SC_RANGE,
+    SC_PHYSICAL
 } sc_kind;
 
 typedef struct sc_context sc_context;
@@ -376,13 +378,15 @@ typedef enum sc_block_kind {
     SC_BLOCK_DEVICE,
     SC_BLOCK_HOST,
     SC_BLOCK_REGISTERED,
-    SC_BLOCK_MANAGED
+    SC_BLOCK_MANAGED,
+    SC_BLOCK_MAPPED
 } sc_block_kind;
 
 typedef struct sc_pages sc_pages;
+typedef struct sc_physical sc_physical;
 
 typedef struct sc_block {
-    sc_object object; /* context: NULL for memory of a pool, which outlives contexts */
+    sc_object object; /* context: NULL for memory of a pool and mapped memory, which outlive contexts */
     sc_block_kind kind;
     uint64_t start;
     size_t bytes;
@@ -391,20 +395,27 @@ typedef struct sc_block {
     sc_pool *pool;
     sc_pages *pages; /* of managed memory: what was advised */
     size_t n_pages;
+    sc_physical *physical; /* what is mapped */
     bool sync_memops; /* kept, without effect */
     uint64_t id;
 } sc_block;
 
-/* Device memory, or host memory where `start` is given. */
+/* Device memory; or memory that is there already, from `start` on. */
 CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kind, void *start, size_t bytes,
                          unsigned flags, sc_block **ret_block);
 sc_block *sc_block_at(uint64_t start); /* NULL: none begins there */
 sc_block *sc_block_around(uint64_t address);
+bool sc_block_of_host(const sc_block *block);
 void sc_block_release_all(sc_context *context);
 /* Zeroed host memory of the current context, as a block. */
 CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start);
 /* May kernels of the context touch what is there? */
 bool sc_memory_within_reach(const sc_context *context, uint64_t address);
+
+/* ---- virtual memory (virtual.c) ---- */
+
+/* Leaves the addresses reserved. */
+void sc_mapping_finish(sc_block *block);
 
 /* ---- pools (pool.c) ---- */
 

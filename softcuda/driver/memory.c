@@ -7,16 +7,23 @@
 
 /* ---- blocks ---- */
 
+static void unplace(sc_block *block)
+{
+    if (block->kind == SC_BLOCK_DEVICE)
+        sc_memory_free(block->device->memory, block->start);
+    else
+        sc_memory_unregister_host((void *)(uintptr_t)block->start);
+}
+
 static void finish_block(sc_object *object)
 {
     sc_block *block = (sc_block *)object;
     void *start = (void *)(uintptr_t)block->start;
     if (block->pool)
         sc_pool_take_back(block->pool, block->bytes);
-    if (block->kind == SC_BLOCK_DEVICE)
-        sc_memory_free(block->device->memory, block->start);
-    else
-        sc_memory_unregister_host(start);
+    unplace(block);
+    if (block->kind == SC_BLOCK_MAPPED)
+        sc_mapping_finish(block);
     if (block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_MANAGED)
         free(start);
     free(block->pages);
@@ -44,10 +51,26 @@ static bool may_pin(sc_block_kind kind, size_t bytes)
     return pinned <= sc_asked.pinned_bytes && bytes <= sc_asked.pinned_bytes - pinned;
 }
 
+/* Tells the machine of the block's memory. false: no room. */
+static bool place(sc_block *block, void *start)
+{
+    enum { ALIGNMENT = 512 };
+    sc_device *device = block->device;
+    block->start = (uintptr_t)start;
+    switch (block->kind) {
+    case SC_BLOCK_DEVICE:
+        block->start = sc_memory_alloc(device->memory, block->bytes, ALIGNMENT);
+        return block->start != 0;
+    case SC_BLOCK_MAPPED:
+        return sc_memory_map((unsigned)device->ordinal, start, block->bytes);
+    default:
+        return sc_memory_register_host(start, block->bytes, block->flags);
+    }
+}
+
 CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kind, void *start, size_t bytes,
                          unsigned flags, sc_block **ret_block)
 {
-    enum { ALIGNMENT = 512 };
     if (!may_pin(kind, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, owner, finish_block);
@@ -57,23 +80,25 @@ CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kin
     block->bytes = bytes;
     block->flags = flags;
     block->device = device;
-    block->sync_memops = kind == SC_BLOCK_DEVICE || kind == SC_BLOCK_MANAGED;
+    block->sync_memops = !sc_block_of_host(block) || kind == SC_BLOCK_MANAGED;
     block->id = sc_next_id();
-    block->start = kind == SC_BLOCK_DEVICE ? sc_memory_alloc(device->memory, bytes, ALIGNMENT)
-                                           : (uint64_t)(uintptr_t)start;
-    bool placed = block->start && (kind == SC_BLOCK_DEVICE || sc_memory_register_host(start, bytes, flags));
-    if (!placed) {
+    if (!place(block, start)) {
         free(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (!sc_object_publish(block, (uintptr_t)block->start)) {
-        if (kind == SC_BLOCK_HOST || kind == SC_BLOCK_MANAGED)
-            block->kind = SC_BLOCK_REGISTERED; /* the caller frees what it allocated */
-        sc_release(block);
+        unplace(block);
+        free(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_block = block;
     return CUDA_SUCCESS;
+}
+
+bool sc_block_of_host(const sc_block *block)
+{
+    return block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_REGISTERED ||
+           block->kind == SC_BLOCK_MANAGED;
 }
 
 sc_block *sc_block_at(uint64_t start)
@@ -323,7 +348,7 @@ API(cuMemHostGetFlags, unsigned *flags, void *start)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_entered());
     const sc_block *block = sc_block_around((uintptr_t)start);
-    if (!block || block->kind == SC_BLOCK_DEVICE)
+    if (!block || !sc_block_of_host(block))
         return CUDA_ERROR_INVALID_VALUE;
     *flags = (block->flags & told[block->kind]) | CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;

@@ -23,7 +23,7 @@ static CUresult pointer_attribute(const sc_block *block, CUdeviceptr address, CU
                                   void *data)
 {
     const sc_context *current = sc_current();
-    const bool on_device = block->kind == SC_BLOCK_DEVICE;
+    const bool on_device = !sc_block_of_host(block);
     bool is_there = true;
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -78,7 +78,7 @@ static CUresult pointer_attribute(const sc_block *block, CUdeviceptr address, CU
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        *(unsigned *)data = on_device && !block->pool;
+        *(unsigned *)data = block->kind == SC_BLOCK_DEVICE && !block->pool;
         break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         *(unsigned long long *)data = 0;

@@ -196,17 +196,12 @@ API(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute, v
 
 /* ---- who may touch its memory ---- */
 
-typedef struct grant {
-    const sc_pool *pool;
-    uint64_t access;
-} grant;
-
 static void grant_block(void *object, void *user)
 {
     const sc_block *block = object;
-    const grant *g = user;
-    if (block->pool == g->pool)
-        sc_memory_grant(block->start, g->access);
+    const sc_pool *pool = user;
+    if (block->pool == pool)
+        sc_memory_grant(block->start, pool->access);
 }
 
 static CUresult check_access(const sc_pool *pool, const CUmemAccessDesc *desc)
@@ -234,9 +229,8 @@ API(cuMemPoolSetAccess, CUmemoryPool handle, const CUmemAccessDesc *access, size
         uint64_t bit = (uint64_t)1 << access[i].location.id;
         pool->access = access[i].flags ? pool->access | bit : pool->access & ~bit;
     }
-    grant g = {pool, pool->access};
+    sc_objects_each(SC_BLOCK, grant_block, pool);
     sc_unlock();
-    sc_objects_each(SC_BLOCK, grant_block, &g);
     return CUDA_SUCCESS;
 }
 
@@ -341,16 +335,16 @@ static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes
     TRY(sc_block_create(pool->device, NULL, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
     sc_lock();
     bool fits = take(pool, bytes);
-    if (fits)
+    if (fits) {
         block->pool = sc_retain(pool);
-    uint64_t access = pool->access;
+        sc_memory_grant(block->start, pool->access);
+    }
     sc_unlock();
     if (!fits) {
         sc_object_retract(block);
         sc_release(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    sc_memory_grant(block->start, access);
     *ret_address = block->start;
     return CUDA_SUCCESS;
 }

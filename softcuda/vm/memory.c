@@ -160,9 +160,9 @@ static uint64_t alloc_locked(sc_memory *memory, size_t bytes, size_t alignment)
     uint64_t start = 0;
     if (rounded <= memory->bytes - memory->used)
         start = find_place(memory, bytes, alignment);
-    if (start &&
-        (!commit(start, bytes) ||
-         !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id, false, 0})))
+    if (start && (!commit(start, bytes) ||
+                  !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id,
+                                                              false, false, 0})))
         start = 0;
     if (start) {
         memory->used += rounded;
@@ -252,18 +252,46 @@ size_t sc_memory_used(const sc_memory *memory)
     return used;
 }
 
-bool sc_memory_register_host(void *start, size_t bytes, unsigned flags)
+/* Memory outside the devices' ranges; its id is given here. */
+static bool insert_outside(sc_allocation item)
 {
-    uint64_t address = (uint64_t)(uintptr_t)start;
-    if (bytes == 0)
+    if (item.bytes == 0)
         return false;
     pthread_rwlock_wrlock(&memory_lock);
-    size_t above = list_above(&host_list, address + bytes - 1);
-    bool fits = above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= address;
-    fits = fits &&
-           list_insert(&host_list, (sc_allocation){address, bytes, SC_HOST_ORDINAL, flags, ++last_id, false, 0});
+    size_t above = list_above(&host_list, item.start + item.bytes - 1);
+    bool fits =
+        above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= item.start;
+    item.id = ++last_id;
+    fits = fits && list_insert(&host_list, item);
     pthread_rwlock_unlock(&memory_lock);
     return fits;
+}
+
+bool sc_memory_register_host(void *start, size_t bytes, unsigned flags)
+{
+    return insert_outside(
+        (sc_allocation){(uintptr_t)start, bytes, SC_HOST_ORDINAL, flags, 0, false, false, 0});
+}
+
+bool sc_memory_map(unsigned ordinal, void *start, size_t bytes)
+{
+    return insert_outside((sc_allocation){(uintptr_t)start, bytes, ordinal, 0, 0, false, true, 0});
+}
+
+bool sc_memory_charge(sc_memory *memory, size_t bytes)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    bool fits = bytes <= memory->bytes - memory->used;
+    memory->used += fits ? bytes : 0;
+    pthread_rwlock_unlock(&memory_lock);
+    return fits;
+}
+
+void sc_memory_discharge(sc_memory *memory, size_t bytes)
+{
+    pthread_rwlock_wrlock(&memory_lock);
+    memory->used -= bytes;
+    pthread_rwlock_unlock(&memory_lock);
 }
 
 bool sc_memory_unregister_host(void *start)
@@ -304,8 +332,9 @@ void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow)
 
 static bool may_touch(unsigned device, const sc_allocation *item)
 {
-    return item->ordinal == device || item->ordinal == SC_HOST_ORDINAL || peers[device][item->ordinal] ||
-           item->granted >> device & 1;
+    bool is_granted = item->granted >> device & 1;
+    return is_granted || (!item->mapped && (item->ordinal == device || item->ordinal == SC_HOST_ORDINAL ||
+                                            peers[device][item->ordinal]));
 }
 
 void sc_memory_grant(uint64_t start, uint64_t devices)

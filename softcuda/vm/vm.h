@@ -42,6 +42,7 @@ typedef struct sc_allocation {
     unsigned flags;   /* of registered host memory: the driver's own */
     uint64_t id;      /* unique in the process */
     bool in_heap;     /* by a kernel's malloc */
+    bool mapped;      /* by sc_memory_map: for kernels of `granted` devices alone */
     uint64_t granted; /* sc_memory_grant */
 } sc_allocation;
 enum { SC_HOST_ORDINAL = 0xffff };
@@ -54,9 +55,16 @@ bool sc_memory_unregister_host(void *start);
 /* Registered host memory of which a byte lies from first to last; false: none. */
 bool sc_memory_host_between(uint64_t first, uint64_t last, sc_allocation *ret_allocation);
 
+/* Memory of a device that the driver mapped somewhere itself; no kernel may touch it before sc_memory_grant.
+ * sc_memory_unregister_host ends it. */
+bool sc_memory_map(unsigned ordinal, void *start, size_t bytes);
+/* Counts such memory among what is allocated. false: the device has not so much left. */
+bool sc_memory_charge(sc_memory *memory, size_t bytes);
+void sc_memory_discharge(sc_memory *memory, size_t bytes);
+
 /* May kernels on `device` touch memory of `peer`? The driver sets this for peer access. */
 void sc_memory_allow_peer(unsigned device, unsigned peer, bool allow);
-/* Lets kernels of further devices, a bit each, touch the allocation that begins there. */
+/* Which further devices, a bit each, may touch the allocation that begins there. */
 void sc_memory_grant(uint64_t start, uint64_t devices);
 /* May kernels on the device touch what is there? */
 bool sc_memory_reaches(unsigned device, uint64_t address);
