@@ -169,7 +169,7 @@ API_STREAM(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
     return copy_bytes(to, ON_EITHER, from, ON_EITHER, bytes, stream, false);
 }
 
-/* Every device reaches every memory here, so that the contexts need only be some. */
+/* Addresses say whose memory it is, so the contexts decide nothing; the driver takes NULL too. */
 static CUresult check_contexts(CUcontext to, CUcontext from)
 {
     bool valid = (!to || sc_context_find(to)) && (!from || sc_context_find(from));

@@ -114,6 +114,8 @@ static CUresult change_range(CUdeviceptr address, size_t bytes, int what, CUmemL
     TRY(find_range(address, bytes, &block, &first, &last));
     if (place.type == CU_MEM_LOCATION_TYPE_HOST)
         place.id = CU_DEVICE_CPU;
+    if (place.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+        place = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
     sc_lock();
     bool fits = split(block, first) && split(block, last);
     for (size_t i = 0; fits && i < block->n_pages; i++)

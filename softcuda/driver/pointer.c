@@ -66,8 +66,11 @@ static CUresult pointer_attribute(const sc_block *block, CUdeviceptr address, CU
     case CU_POINTER_ATTRIBUTE_MAPPED:
         *(unsigned *)data = 1;
         break;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        *(unsigned *)data = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: /* of mapped memory those of the current device */
+        *(unsigned *)data =
+            block->kind == SC_BLOCK_MAPPED && current && !sc_memory_within_reach(current, address)
+                ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *(CUmemoryPool *)data = (CUmemoryPool)block->pool;

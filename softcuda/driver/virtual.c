@@ -229,7 +229,7 @@ static CUresult check_prop(const CUmemAllocationProp *prop, sc_device **ret_devi
 static int create_file(const sc_device *device, size_t bytes)
 {
     char name[64];
-    kr__format(name, sizeof name, FILE_NAME "%d", device->ordinal);
+    kr__format(name, sizeof name, FILE_NAME "%d", device->number);
     int file = memfd_create(name, MFD_CLOEXEC);
     if (file >= 0 && ftruncate(file, (off_t)bytes)) {
         close(file);
@@ -322,29 +322,34 @@ API(cuMemExportToShareableHandle, void *ret_file, CUmemGenericAllocationHandle h
     return CUDA_SUCCESS;
 }
 
-/* The device whose exported memory a file is, or -1. */
-static int exporter(int file)
+/* The device whose exported memory a file is; NULL: of none that is visible. */
+static sc_device *exporter(int file)
 {
     char path[64], name[128];
-    int ordinal = -1;
+    int number = -1;
     kr__format(path, sizeof path, "/proc/self/fd/%d", file);
     ssize_t n = readlink(path, name, sizeof name - 1);
     name[n > 0 ? n : 0] = 0;
-    return sscanf(name, "/memfd:" FILE_NAME "%d", &ordinal) == 1 ? ordinal : -1;
+    if (sscanf(name, "/memfd:" FILE_NAME "%d", &number) != 1)
+        return NULL;
+    for (int i = 0; i < sc_n_devices; i++)
+        if (sc_devices[i].number == number)
+            return &sc_devices[i];
+    return NULL;
 }
 
 API(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *ret_handle, void *shared,
     CUmemAllocationHandleType type)
 {
     struct stat facts;
-    sc_device *device;
     TRY(sc_initialized());
     if (!ret_handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_INVALID_VALUE;
     int file = (int)(intptr_t)shared;
     if (fstat(file, &facts))
         return CUDA_ERROR_UNKNOWN;
-    if (sc_device_find(exporter(file), &device))
+    sc_device *device = exporter(file);
+    if (!device)
         return CUDA_ERROR_INVALID_VALUE;
     const CUmemAllocationProp prop = {
         CU_MEM_ALLOCATION_TYPE_PINNED, type, {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal}, NULL, {0}};
