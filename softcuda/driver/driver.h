@@ -379,15 +379,17 @@ typedef enum sc_block_kind {
     SC_BLOCK_HOST,
     SC_BLOCK_REGISTERED,
     SC_BLOCK_MANAGED,
-    SC_BLOCK_MAPPED
+    SC_BLOCK_MAPPED,
+    SC_BLOCK_VARIABLE
 } sc_block_kind;
 
 typedef struct sc_pages sc_pages;
 typedef struct sc_physical sc_physical;
 
 typedef struct sc_block {
-    sc_object object; /* context: NULL for memory of a pool and mapped memory, which outlive contexts */
+    sc_object object; /* context: NULL where it does not end with one (pools, mappings, variables) */
     sc_block_kind kind;
+    sc_context *context; /* whose it is; NULL: of a pool, or mapped */
     uint64_t start;
     size_t bytes;
     unsigned flags; /* cuMemHostAlloc's or cuMemHostRegister's */
@@ -406,6 +408,7 @@ CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kin
 sc_block *sc_block_at(uint64_t start); /* NULL: none begins there */
 sc_block *sc_block_around(uint64_t address);
 bool sc_block_of_host(const sc_block *block);
+void sc_block_end(sc_block *block);
 void sc_block_release_all(sc_context *context);
 /* Zeroed host memory of the current context, as a block. */
 CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start);
@@ -436,6 +439,8 @@ typedef struct sc_module {
     kr__cubin *cubin;           /* what the real driver would load; NULL: PTX alone */
     size_t n_functions;
     sc_function **functions;
+    size_t n_variables;
+    struct sc_block **variables;
 } sc_module;
 
 /* What the driver answers of a kernel: by the cubin where there is one, else by the machine's estimate. */

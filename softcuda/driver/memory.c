@@ -11,7 +11,7 @@ static void unplace(sc_block *block)
 {
     if (block->kind == SC_BLOCK_DEVICE)
         sc_memory_free(block->device->memory, block->start);
-    else
+    else if (block->kind != SC_BLOCK_VARIABLE)
         sc_memory_unregister_host((void *)(uintptr_t)block->start);
 }
 
@@ -63,6 +63,8 @@ static bool place(sc_block *block, void *start)
         return block->start != 0;
     case SC_BLOCK_MAPPED:
         return sc_memory_map((unsigned)device->ordinal, start, block->bytes);
+    case SC_BLOCK_VARIABLE: /* its program's, to allocate and to free */
+        return true;
     default:
         return sc_memory_register_host(start, block->bytes, block->flags);
     }
@@ -73,10 +75,12 @@ CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kin
 {
     if (!may_pin(kind, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, owner, finish_block);
+    sc_context *ends_with = kind == SC_BLOCK_VARIABLE ? NULL : owner;
+    sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, ends_with, finish_block);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
     block->kind = kind;
+    block->context = owner;
     block->bytes = bytes;
     block->flags = flags;
     block->device = device;
@@ -112,7 +116,7 @@ sc_block *sc_block_around(uint64_t address)
     return sc_memory_find(address, &allocation) ? sc_block_at(allocation.start) : NULL;
 }
 
-static void drop(sc_block *block)
+void sc_block_end(sc_block *block)
 {
     sc_object_retract(block);
     sc_release(block);
@@ -121,7 +125,7 @@ static void drop(sc_block *block)
 void sc_block_release_all(sc_context *context)
 {
     for (sc_block *block; (block = sc_object_of(context, SC_BLOCK));)
-        drop(block);
+        sc_block_end(block);
 }
 
 /* Ends a block once its context has come to rest. Memory of a pool has none: its user waits. */
@@ -133,7 +137,7 @@ static CUresult end_block(sc_block *block)
         sc_unlock();
         TRY(atomic_load(&sc_lost));
     }
-    drop(block);
+    sc_block_end(block);
     return CUDA_SUCCESS;
 }
 

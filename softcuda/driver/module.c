@@ -451,10 +451,35 @@ static void finish_module(sc_object *object)
         sc_release(module->functions[i]);
     }
     free(module->functions);
+    for (size_t i = 0; i < module->n_variables; i++)
+        sc_block_end(module->variables[i]);
+    free(module->variables);
     sc_program_destroy(&module->program);
     kr__ptx_module_free(&module->ptx);
     kr__cubin_free(&module->cubin);
     free(module);
+}
+
+static bool add_variable(uint64_t address, size_t bytes, void *user)
+{
+    sc_module *module = user;
+    sc_context *context = module->object.context;
+    size_t n = module->n_variables;
+    sc_block **grown = realloc(module->variables, (n + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    module->variables = grown;
+    bool ok = !sc_block_create(context->device, context, SC_BLOCK_VARIABLE, (void *)(uintptr_t)address, bytes, 0,
+                               &grown[n]);
+    module->n_variables += ok;
+    return ok;
+}
+
+/* Variables are blocks too: pointers to them can be asked about. */
+static CUresult add_variables(sc_module *module)
+{
+    bool ok = !module->program || sc_program_variables(module->program, add_variable, module);
+    return ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, const sc_jit *jit,
@@ -467,6 +492,8 @@ CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, co
     CUresult result = load_image(&load, image, bytes);
     if (!result)
         result = add_functions(&load);
+    if (!result)
+        result = add_variables(module);
     if (!result && !sc_object_publish(module, (uintptr_t)module))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result) {

@@ -27,7 +27,7 @@ static CUresult pointer_attribute(const sc_block *block, CUdeviceptr address, CU
     bool is_there = true;
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)data = (CUcontext)block->object.context;
+        *(CUcontext *)data = (CUcontext)block->context;
         break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *(unsigned *)data =

@@ -341,8 +341,7 @@ static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes
     }
     sc_unlock();
     if (!fits) {
-        sc_object_retract(block);
-        sc_release(block);
+        sc_block_end(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_address = block->start;

@@ -397,10 +397,8 @@ API(cuMemUnmap, CUdeviceptr address, size_t bytes)
     TRY(sc_initialized());
     if (!look(address, bytes, &s) || s.crossed)
         return CUDA_ERROR_INVALID_VALUE;
-    for (; s.block; look(address, bytes, &s)) {
-        sc_object_retract(s.block);
-        sc_release(s.block);
-    }
+    for (; s.block; look(address, bytes, &s))
+        sc_block_end(s.block);
     return CUDA_SUCCESS;
 }
 

@@ -187,6 +187,24 @@ int sc_program_find(const sc_program *program, const char *name)
     return -1;
 }
 
+static bool visit_list(const sc_program *program, const ptx_variable *list,
+                       bool (*visit)(uint64_t address, size_t bytes, void *user), void *user)
+{
+    bool go_on = true;
+    for (const ptx_variable *v = list; v && go_on; v = v->next)
+        go_on = !is_placed(v) || visit(sc__variable_address(program, v), v->bytes, user);
+    return go_on;
+}
+
+bool sc_program_variables(const sc_program *program, bool (*visit)(uint64_t address, size_t bytes, void *user),
+                          void *user)
+{
+    bool go_on = visit_list(program, program->module->variables, visit, user);
+    for (const ptx_function *f = program->module->functions; f && go_on; f = f->next)
+        go_on = visit_list(program, f->variables, visit, user);
+    return go_on;
+}
+
 bool sc_program_global(const sc_program *program, const char *name, uint64_t *ret_address, size_t *ret_bytes)
 {
     for (const ptx_variable *v = program->module->variables; v; v = v->next)

@@ -109,6 +109,9 @@ void sc_program_destroy(sc_program **program);
 size_t sc_program_n_kernels(const sc_program *program);
 const sc_kernel_facts *sc_program_kernel(const sc_program *program, size_t index);
 int sc_program_find(const sc_program *program, const char *name); /* index or -1 */
+/* Each .global and .const variable, until visit says false; then that. */
+bool sc_program_variables(const sc_program *program, bool (*visit)(uint64_t address, size_t bytes, void *user),
+                          void *user);
 /* Address and size of a .global or .const variable; false: no such one. */
 bool sc_program_global(const sc_program *program, const char *name, uint64_t *ret_address, size_t *ret_bytes);
 

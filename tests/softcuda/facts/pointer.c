@@ -82,6 +82,16 @@ static CUdeviceptr of_own_pool(void)
     return p;
 }
 
+static CUdeviceptr variable(void)
+{
+    CUmodule module;
+    CUdeviceptr p;
+    size_t bytes;
+    MUST(cuModuleLoadData(&module, module_text));
+    MUST(cuModuleGetGlobal_v2(&p, &bytes, module, "words"));
+    return p;
+}
+
 static CUdeviceptr second_context(void)
 {
     CUcontext context;
@@ -110,6 +120,7 @@ static CUdeviceptr context_ended(void)
     X(device_second, at(second_device(BYTES), 4))                     \
     X(device_other_context, at(second_context(), 4))                  \
     X(device_of_ended_context, at(context_ended(), 4))                \
+    X(variable, at(variable(), 8))                                    \
     X(pinned, at(pinned(BYTES), 0))                                   \
     X(pinned_inside, at(pinned(BYTES), 100))                          \
     X(pinned_past, at(pinned(BYTES), BYTES))                          \
