@@ -3,9 +3,28 @@
 #include "softcuda/driver/driver.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- blocks ---- */
+
+/* Host memory: zeros on pages of their own, no more than the host has, and a page behind them that is
+ * nobody's. */
+enum { GAP_BYTES = 4096 };
+
+/* NULL: so much is not there. */
+static void *map_pages(size_t bytes)
+{
+    if (bytes / (size_t)sysconf(_SC_PAGESIZE) >= (size_t)sysconf(_SC_PHYS_PAGES))
+        return NULL;
+    void *start = mmap(NULL, bytes + GAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+static void unmap_pages(void *start, size_t bytes)
+{
+    munmap(start, bytes + GAP_BYTES);
+}
 
 static void unplace(sc_block *block)
 {
@@ -25,7 +44,7 @@ static void finish_block(sc_object *object)
     if (block->kind == SC_BLOCK_MAPPED)
         sc_mapping_finish(block);
     if (block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_MANAGED)
-        free(start);
+        unmap_pages(start, block->bytes);
     free(block->pages);
     free(block);
 }
@@ -233,18 +252,16 @@ enum {
 
 CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start)
 {
-    enum { PAGE = 4096 };
     sc_context *context;
     sc_block *block;
-    void *start;
     TRY(sc_enter(&context));
     TRY(sc_stream_permitted());
-    if (posix_memalign(&start, PAGE, bytes))
+    void *start = map_pages(bytes);
+    if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memset(start, 0, bytes);
     CUresult result = sc_block_create(context->device, context, kind, start, bytes, flags, &block);
     if (result)
-        free(start);
+        unmap_pages(start, bytes);
     else
         *ret_start = start;
     return result;
