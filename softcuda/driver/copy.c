@@ -60,9 +60,12 @@ static void copy_rows(copy_plane to, copy_plane from, extent e)
         e.height = 1;
     }
     for (size_t z = 0; z < e.depth; z++)
-        for (size_t y = 0; y < e.height; y++)
-            memmove((char *)(uintptr_t)to.start + z * to.layer + y * to.pitch,
-                    (const char *)(uintptr_t)from.start + z * from.layer + y * from.pitch, e.width);
+        for (size_t y = 0; y < e.height; y++) {
+            const uint64_t row = to.start + z * to.layer + y * to.pitch;
+            const uint64_t source = from.start + z * from.layer + y * from.pitch;
+            memmove((void *)(uintptr_t)row, (const void *)(uintptr_t)source, e.width);
+            sc_check_copied(row, source, e.width);
+        }
 }
 
 /* The staged bytes as a side. */
@@ -389,6 +392,7 @@ static CUresult run_fill(sc_work *work)
         else
             for (size_t x = 0; x < fill->width; x++)
                 memcpy(row + x * fill->element, &fill->value, fill->element);
+        sc_check_filled((uintptr_t)row, fill->width * fill->element);
     }
     return CUDA_SUCCESS;
 }

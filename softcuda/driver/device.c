@@ -99,6 +99,10 @@ static bool settings_are_good(void)
             good = false;
         }
     }
+    if (sc_checks_unknown()) {
+        sc_say("KREGISTRY_SOFTCUDA_CHECK: no checker as \"%s\"", sc_checks_unknown());
+        good = false;
+    }
     return good;
 }
 
@@ -264,6 +268,8 @@ API(cuInit, unsigned flags)
         result = make_devices();
         if (!result && pthread_atfork(NULL, NULL, in_child) == 0)
             state = READY;
+        if (!result && sc_checks())
+            sc_leaks_begin();
     }
     pthread_mutex_unlock(&init_lock);
     return result;

@@ -103,6 +103,7 @@ typedef struct sc_context sc_context;
 typedef struct sc_object {
     sc_kind kind;
     atomic_uint refs;
+    uint64_t number; /* in the order of creation */
     uintptr_t key;
     sc_context *context;                      /* ends with it; NULL: belongs to the process */
     void (*finish)(struct sc_object *object); /* frees it, when the last reference goes */
@@ -493,6 +494,12 @@ CUresult sc_kernel_function(sc_context *context, CUkernel handle, sc_function **
 
 /* Resident blocks a multiprocessor. */
 int sc_occupancy(const sc_function *function, int block_threads, size_t dynamic_shared_bytes);
+
+/* ---- what the checkers say at the end (leaks.c) ---- */
+
+void sc_leaks_begin(void);
+/* Tells what was made in the context and still is, just before it ends. NULL: in all of them. */
+void sc_leaks_tell(const sc_context *context);
 
 /* ---- linking (link.c) ---- */
 

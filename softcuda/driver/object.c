@@ -51,7 +51,9 @@ void *sc_object_create(size_t bytes, sc_kind kind, sc_context *context, void (*f
     sc_object *object = calloc(1, bytes);
     if (!object)
         return NULL;
+    static atomic_ullong last_number;
     object->kind = kind;
+    object->number = atomic_fetch_add(&last_number, 1) + 1;
     object->refs = 1;
     object->context = context;
     object->finish = finish;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "softcuda/vm/decode.h"
+#include "softcuda/vm/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,7 @@ static void decode_function(sc_decoder *decoder, sc_function *function)
         emit_blocks(decoder);
     if (!decoder->failed) {
         apply_fixups(decoder);
+        sc__check_code(decoder->code, decoder->n_code);
         function->code = decoder->code;
         function->n_code = decoder->n_code;
         decoder->code = NULL;
@@ -297,6 +299,7 @@ bool sc__kernel_create(sc_program *program, const ptx_function *entry, sc_kernel
                           .function = entry};
     const sc_device_limits *limits = &program->limits;
     kernel->device = limits->ordinal;
+    kernel->files = program->module->files;
     kernel->multiprocessors = limits->multiprocessors > 0 ? limits->multiprocessors : 1;
     kernel->max_warps = limits->max_threads_per_multiprocessor / SC_LANES;
     kernel->clock_khz = limits->clock_khz > 0 ? limits->clock_khz : 1000000;

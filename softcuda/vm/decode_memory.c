@@ -46,14 +46,23 @@ void sc__fill_access(sc_decoder *decoder, const ptx_operand *operand, ptx_space 
     access->site = decoder->kernel->n_sites++;
 }
 
+/* What goes past the caches that are not coherent is as good as volatile. */
+static ptx_order order_of(const ptx_instr *instr)
+{
+    bool past_caches = strstr(instr->name, ".cg") || strstr(instr->name, ".cv");
+    return instr->order == PTX_ORDER_NONE && past_caches ? PTX_VOLATILE : instr->order;
+}
+
 static sc_access *decode_address(sc_decoder *decoder, const ptx_operand *operand, sc_slot *ret_slot,
                                  int64_t *ret_offset)
 {
     sc_access *access = kr__arena_alloc(decoder->arena, sizeof *access);
-    if (access)
-        sc__fill_access(decoder, operand, decoder->instr->space, access, ret_slot, ret_offset);
-    else
+    if (!access) {
         sc__out_of_memory(decoder);
+        return NULL;
+    }
+    sc__fill_access(decoder, operand, decoder->instr->space, access, ret_slot, ret_offset);
+    access->order = order_of(decoder->instr);
     return access;
 }
 

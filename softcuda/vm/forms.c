@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of the two sets of handlers this processor runs, and the form of a spelling in it. */
+#include "softcuda/vm/check.h"
 #include "softcuda/vm/machine.h"
 #include "softcuda/vm/map.h"
 
@@ -44,7 +45,7 @@ static void prepare(void)
     bool avx2 = has_avx2();
     forms = avx2 ? sc__forms_avx2 : sc__forms_baseline;
     n_forms = avx2 ? sc__n_forms_avx2 : sc__n_forms_baseline;
-    accesses = avx2 ? &sc__accesses_avx2 : &sc__accesses_baseline;
+    accesses = sc__check_accesses(avx2 ? &sc__accesses_avx2 : &sc__accesses_baseline);
     for (size_t i = 0; i < n_forms; i++)
         for (const char *at = forms[i].names; *at;) {
             size_t bytes = strcspn(at, " ");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "softcuda/vm/check.h"
 #include "softcuda/vm/fp.h"
 #include "softcuda/vm/machine.h"
 
@@ -43,6 +44,7 @@ static void free_block(sc_block *block)
         return;
     for (unsigned i = 0; block->warps && i < block->n_warps; i++)
         sc__free_frames(&block->warps[i]);
+    sc__check_block_free(block);
     free(block->warps);
     free(block->order);
     if (block->storage)
@@ -82,7 +84,7 @@ static sc_block *create_block(sc_worker *worker)
     void *storage = mmap(NULL, block->storage_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     block->storage = storage == MAP_FAILED ? NULL : storage;
-    if (!block->warps || !block->order || !block->storage) {
+    if (!block->warps || !block->order || !block->storage || !sc__check_block_create(block)) {
         free(block->warps);
         block->warps = NULL;
         free_block(block);
@@ -141,6 +143,7 @@ static void start_block(sc_block *block, uint64_t linear)
         sc__warp_start(&block->warps[i], lanes_of_warp(block->n_threads, i));
     if (launch->shuffle_seed)
         shuffle_warps(block, launch->shuffle_seed);
+    sc__check_block_start(block);
 }
 
 typedef enum sc_visit { SC_VISIT_DONE, SC_VISIT_AGAIN, SC_VISIT_STOP } sc_visit;
@@ -362,6 +365,7 @@ const sc_setting sc_settings[] = {
     [SC_SETTING_THREADS] = {"KREGISTRY_SOFTCUDA_THREADS", 1, 1024},
     [SC_SETTING_BUDGET] = {"KREGISTRY_SOFTCUDA_BUDGET", 0, UINT64_MAX},
     [SC_SETTING_SHUFFLE] = {"KREGISTRY_SOFTCUDA_SHUFFLE", 0, UINT64_MAX},
+    [SC_SETTING_CHECK_EXITCODE] = {"KREGISTRY_SOFTCUDA_CHECK_EXITCODE", 1, 255},
     {NULL, 0, 0},
 };
 
@@ -507,12 +511,15 @@ bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stat
         .resident_limit = launch->resident_blocks ? launch->resident_blocks : 1,
         .mutex = PTHREAD_MUTEX_INITIALIZER,
     };
+    job.first_serial = sc__check_launch(job.n_blocks);
     bool ready = order_blocks(&job);
     if (ready && launch->cooperative) {
         job.workspace = sc_memory_alloc(launch->program->memory, SC_WORKSPACE_BYTES, 256);
         ready = job.workspace != 0;
-        if (ready)
+        if (ready) {
             memset((void *)(uintptr_t)job.workspace, 0, SC_WORKSPACE_BYTES);
+            sc_check_filled(job.workspace, SC_WORKSPACE_BYTES);
+        }
     }
     if (!ready)
         sc__job_fault(&job, &(sc_fault){.kind = SC_FAULT_NO_MEMORY, .text = "out of memory for the launch"});
@@ -535,6 +542,7 @@ bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stat
         *ret_stats = (sc_run_stats){job.warp_instructions, job.thread_instructions};
     if (job.fault.kind == SC_FAULT_NONE)
         return true;
+    sc__report_fault(kernel, &job.fault);
     *ret_fault = job.fault;
     return false;
 }

@@ -30,6 +30,7 @@ typedef struct sc_block sc_block;
 typedef struct sc_worker sc_worker;
 typedef struct sc_job sc_job;
 typedef struct sc_kernel sc_kernel;
+typedef struct sc_check_block sc_check_block;
 
 /* Executes one decoded instruction and returns the next, or NULL: the warp stops (see sc_warp.state). */
 typedef const sc_code *sc_handler(sc_warp *warp, const sc_code *in);
@@ -71,7 +72,8 @@ typedef struct sc_access {
     uint8_t bytes;        /* of an element */
     uint16_t total_bytes; /* also the alignment asked for */
     uint32_t site;        /* index of the remembered allocation */
-    const char *verb;     /* "load", "store", "atomic" */
+    ptx_order order;
+    const char *verb; /* "load" or "read", "store"; anything else reads and writes at once */
     uint64_t (*operate_global)(void *at, uint64_t b, uint64_t c); /* of an atomic */
     uint64_t (*operate_shared)(void *at, uint64_t b, uint64_t c); /* ... in the block's shared memory */
 } sc_access;
@@ -120,6 +122,7 @@ struct sc_kernel {
     uint32_t n_sites;
     uint32_t shared_bytes; /* static, all of the closure */
     uint32_t stack_bytes;  /* local memory of a thread */
+    const ptx_file *files; /* that .loc names */
 };
 
 struct sc_program {
@@ -223,6 +226,7 @@ struct sc_block {
     unsigned *order; /* of warps */
     char *storage;   /* one piece: registers, local memory, shared memory */
     size_t storage_bytes;
+    sc_check_block *check; /* NULL: no checker is on */
     sc_block *next;
 };
 
@@ -245,6 +249,7 @@ struct sc_job {
     _Atomic unsigned n_resident;
     unsigned resident_limit;
     uint32_t shared_bytes;
+    uint32_t first_serial;  /* for the checkers, of its blocks */
     _Atomic bool stop;      /* a fault: everyone leaves */
     _Atomic uint64_t spent; /* thread-instructions, for the budget */
     pthread_mutex_t mutex;  /* fault, output */
@@ -336,6 +341,9 @@ sc_handler sc__run_jump, sc__run_branch, sc__run_join, sc__run_indexed, sc__run_
     sc__run_barrier, sc__run_warp_sync, sc__run_shuffle, sc__run_vote, sc__run_match, sc__run_reduce,
     sc__run_activemask, sc__run_elect, sc__run_parameter, sc__run_local_address, sc__run_isspacep,
     sc__run_predicate, sc__run_move_predicate, sc__run_alloca, sc__run_stack_save, sc__run_stack_restore;
+
+/* The lane a shuffle reads from; its own, and *ret_inside false, where that is outside the segment. */
+unsigned sc__shuffle_source(ptx_sub mode, unsigned lane, uint32_t b, uint32_t c, bool *ret_inside);
 
 /* builtin.c: vprintf, __assertfail, malloc, free. NULL: no such. */
 sc_handler *sc__find_builtin(const char *name);

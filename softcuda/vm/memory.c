@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "softcuda/vm/check.h"
 #include "softcuda/vm/machine.h"
 
 #include <inttypes.h>
@@ -10,7 +11,14 @@
  * Device memory is host memory in one reserved range a device; a page is committed when an allocation first
  * covers it. Between allocations lies a gap, so that the first byte past one belongs to nobody.
  */
-enum { SC_MAX_DEVICES = 64, SC_GAP_BYTES = 512, SC_ROUND_BYTES = 512, SC_PAGE_BYTES = 4096 };
+enum {
+    SC_MAX_DEVICES = 64,
+    SC_GAP_BYTES = 512,
+    SC_CHECK_GAP_BYTES = 1 << 16, /* for memcheck: who misses one allocation is not to hit the next */
+    SC_ROUND_BYTES = 512,
+    SC_PAGE_BYTES = 4096,
+    SC_FREED = 1024
+};
 
 typedef struct sc_list { /* sorted by start */
     sc_allocation *items;
@@ -34,6 +42,13 @@ static sc_memory *memories;
 static sc_list host_list;
 static uint64_t last_id;
 static bool peers[SC_MAX_DEVICES][SC_MAX_DEVICES];
+static sc_allocation freed[SC_FREED]; /* the last ones, for memcheck, in a ring */
+static size_t n_freed;
+
+static size_t gap_bytes(void)
+{
+    return sc__checking(SC_CHECK_MEMORY) ? SC_CHECK_GAP_BYTES : SC_GAP_BYTES;
+}
 
 static size_t round_up(size_t value, size_t to)
 {
@@ -129,18 +144,19 @@ void sc_memory_destroy(sc_memory *memory)
 /* A start for `bytes` in the range, or 0. */
 static uint64_t find_place(const sc_memory *memory, size_t bytes, size_t alignment)
 {
+    const size_t gap = gap_bytes();
     uint64_t end = memory->base + memory->range_bytes;
     uint64_t start = round_up(memory->top, alignment);
-    if (start + bytes + SC_GAP_BYTES <= end)
+    if (start + bytes + gap <= end)
         return start;
     start = round_up(memory->base, alignment);
     for (size_t i = 0; i < memory->list.n; i++) {
         const sc_allocation *item = &memory->list.items[i];
-        if (start + bytes + SC_GAP_BYTES <= item->start)
+        if (start + bytes + gap <= item->start)
             return start;
-        start = round_up(item->start + item->bytes + SC_GAP_BYTES, alignment);
+        start = round_up(item->start + item->bytes + gap, alignment);
     }
-    return start + bytes + SC_GAP_BYTES <= end ? start : 0;
+    return start + bytes + gap <= end ? start : 0;
 }
 
 static bool commit(uint64_t start, size_t bytes)
@@ -167,7 +183,8 @@ static uint64_t alloc_locked(sc_memory *memory, size_t bytes, size_t alignment)
     if (start) {
         memory->used += rounded;
         if (start >= memory->top)
-            memory->top = start + bytes + SC_GAP_BYTES;
+            memory->top = start + bytes + gap_bytes();
+        sc__check_allocated(start, bytes);
     }
     return start;
 }
@@ -195,6 +212,8 @@ static bool free_allocation(sc_memory *memory, uint64_t address, bool from_heap)
     bool found = item && item->start == address && item->in_heap == from_heap;
     if (found) {
         memory->heap_used -= from_heap ? item->bytes : 0;
+        sc__check_freed(item->start, item->bytes);
+        freed[n_freed++ % SC_FREED] = *item;
         decommit(item->start, item->bytes);
         memory->used -= round_up(item->bytes, SC_ROUND_BYTES);
         list_remove(&memory->list, item);
@@ -263,6 +282,8 @@ static bool insert_outside(sc_allocation item)
         above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= item.start;
     item.id = ++last_id;
     fits = fits && list_insert(&host_list, item);
+    if (fits)
+        sc_check_filled(item.start, item.bytes);
     pthread_rwlock_unlock(&memory_lock);
     return fits;
 }
@@ -363,22 +384,34 @@ bool sc__memory_span(unsigned device, uint64_t address, sc_span *ret_span)
     return found;
 }
 
-/* The allocation that ends last before the address. */
-static const sc_allocation *below(uint64_t address)
+/* The list the address would be in. */
+static const sc_list *list_of(uint64_t address)
 {
-    const sc_allocation *best = NULL;
-    for (sc_memory *memory = memories; memory; memory = memory->next) {
-        size_t above = list_above(&memory->list, address);
-        if (above && address - memory->base < memory->range_bytes)
-            best = &memory->list.items[above - 1];
+    for (const sc_memory *memory = memories; memory; memory = memory->next)
+        if (address - memory->base < memory->range_bytes)
+            return &memory->list;
+    return NULL;
+}
+
+/* The allocation last freed that held the address. */
+static const sc_allocation *find_freed(uint64_t address)
+{
+    for (size_t i = n_freed; i > 0 && i + SC_FREED > n_freed; i--) {
+        const sc_allocation *item = &freed[(i - 1) % SC_FREED];
+        if (address - item->start < item->bytes)
+            return item;
     }
-    return best;
+    return NULL;
 }
 
 void sc__memory_describe(unsigned device, uint64_t address, size_t bytes, char *to, size_t to_bytes)
 {
     pthread_rwlock_rdlock(&memory_lock);
     const sc_allocation *item = find_locked(address);
+    const sc_list *list = list_of(address);
+    size_t above = list ? list_above(list, address) : 0;
+    const sc_allocation *below = above ? &list->items[above - 1] : NULL;
+    const sc_allocation *next = list && above < list->n ? &list->items[above] : NULL;
     if (item && !may_touch(device, item))
         kr__format(to, to_bytes, "in memory of device %u, which device %u has no peer access to",
                    item->ordinal, device);
@@ -386,10 +419,18 @@ void sc__memory_describe(unsigned device, uint64_t address, size_t bytes, char *
         kr__format(to, to_bytes,
                    "its last %" PRIu64 " bytes past the end of the allocation of %zu bytes at 0x%" PRIx64,
                    address + bytes - item->start - item->bytes, item->bytes, item->start);
-    else if ((item = below(address)) != NULL)
+    else if ((item = find_freed(address)) != NULL)
+        kr__format(to, to_bytes,
+                   "%" PRIu64 " bytes into the allocation of %zu bytes at 0x%" PRIx64 " (number %" PRIu64
+                   "), which was freed",
+                   address - item->start, item->bytes, item->start, item->id);
+    else if (next && (!below || next->start - address < address - below->start - below->bytes))
+        kr__format(to, to_bytes, "%" PRIu64 " bytes before the allocation of %zu bytes at 0x%" PRIx64,
+                   next->start - address, next->bytes, next->start);
+    else if (below)
         kr__format(to, to_bytes,
                    "%" PRIu64 " bytes past the end of the allocation of %zu bytes at 0x%" PRIx64,
-                   address - item->start - item->bytes, item->bytes, item->start);
+                   address - below->start - below->bytes, below->bytes, below->start);
     else
         kr__format(to, to_bytes, "in no allocation");
     pthread_rwlock_unlock(&memory_lock);

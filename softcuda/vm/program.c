@@ -79,6 +79,7 @@ static bool place_list(sc_program *program, const ptx_variable *list)
             memcpy((void *)(uintptr_t)address, v->initial, v->bytes);
         else
             memset((void *)(uintptr_t)address, 0, v->bytes);
+        sc_check_filled(address, v->bytes);
     }
     return true;
 }

@@ -163,9 +163,33 @@ typedef struct sc_run_stats {
  * run at once. printf output is written to stdout at the end of the launch. */
 bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stats /* or NULL */);
 
+/* ---- checkers: KREGISTRY_SOFTCUDA_CHECK ---- */
+
+typedef enum sc_check {
+    SC_CHECK_MEMORY = 1,
+    SC_CHECK_INIT = 2,
+    SC_CHECK_RACE = 4,
+    SC_CHECK_SYNC = 8,
+    SC_CHECK_LEAK = 16
+} sc_check;
+
+unsigned sc_checks(void);            /* those that are on, together */
+const char *sc_checks_unknown(void); /* a word in the variable that names none; NULL: there is none */
+/* Tells a finding on standard error. */
+void sc_finding(sc_check check, const char *format, ...) KR_PRINTF(2, 3);
+uint64_t sc_findings(void); /* how many there were */
+/* Memory was copied, or filled, by other means than a kernel. */
+void sc_check_copied(uint64_t to, uint64_t from, size_t bytes);
+void sc_check_filled(uint64_t to, size_t bytes);
+
 /* ---- numbers from the environment ---- */
 
-typedef enum sc_setting_id { SC_SETTING_THREADS, SC_SETTING_BUDGET, SC_SETTING_SHUFFLE } sc_setting_id;
+typedef enum sc_setting_id {
+    SC_SETTING_THREADS,
+    SC_SETTING_BUDGET,
+    SC_SETTING_SHUFFLE,
+    SC_SETTING_CHECK_EXITCODE
+} sc_setting_id;
 typedef struct sc_setting {
     const char *name;
     uint64_t least, most;

@@ -69,8 +69,10 @@ void vm_unload(vm_module *module)
 uint64_t vm_alloc(vm_module *module, size_t bytes)
 {
     uint64_t address = sc_memory_alloc(module->memory, bytes, 256);
-    if (address)
+    if (address) {
         memset((void *)(uintptr_t)address, 0, bytes);
+        sc_check_filled(address, bytes);
+    }
     return address;
 }
 
