@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leakcheck: what a program made and did not destroy; and what all checkers found, at the end of the process. */
+/* leakcheck: what a program made and did not destroy; and what all checkers found, at the end of the process.
+ */
 #include "softcuda/driver/driver.h"
 
 #include <inttypes.h>
@@ -47,7 +48,7 @@ static void add(void *of, void *user)
         found->items = grown;
         found->capacity = capacity;
     }
-    found->items[found->n++] = object;
+    found->items[found->n++] = sc_retain(object);
 }
 
 static int by_number(const void *a, const void *b)
@@ -65,7 +66,7 @@ static void tell(const sc_object *object, const char *when)
         [SC_BLOCK_MANAGED] = "managed memory",
     };
     static const char *const kinds[] = {
-        [SC_STREAM] = "stream",   [SC_EVENT] = "event", [SC_MODULE] = "module",
+        [SC_STREAM] = "stream",   [SC_EVENT] = "event",      [SC_MODULE] = "module",
         [SC_LIBRARY] = "library", [SC_POOL] = "memory pool",
     };
     if (object->kind == SC_BLOCK) {
@@ -89,9 +90,11 @@ void sc_leaks_tell(const sc_context *context)
         sc_objects_each(kinds[i], add, &found);
     if (found.n)
         qsort(found.items, found.n, sizeof *found.items, by_number);
-    for (size_t i = 0; i < found.n; i++)
+    for (size_t i = 0; i < found.n; i++) {
         tell(found.items[i],
              context ? "lives when its context is destroyed" : "lives at the end of the process");
+        sc_release(found.items[i]);
+    }
     free(found.items);
 }
 

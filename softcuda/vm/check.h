@@ -73,8 +73,8 @@ typedef struct sc_seen {
     uint32_t line;
     sc_touch touch;
     unsigned bytes;
-    bool strong;                /* atomic, volatile, relaxed ...: two of these do not race */
-    bool releases;              /* it publishes what came before it without a fence */
+    bool strong;                 /* atomic, volatile, relaxed ...: two of these do not race */
+    bool releases;               /* it publishes what came before it without a fence */
     const uint8_t (*values)[32]; /* a lane's bytes to be stored; NULL: not known */
 } sc_seen;
 

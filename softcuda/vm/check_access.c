@@ -143,9 +143,9 @@ static void check_written(const sc_warp *warp, const sc_code *in, const sc_acces
 
 static sc_touch touch_of(const sc_access *access)
 {
-    return strcmp(access->verb, "store") == 0                                         ? SC_TOUCH_WRITE
+    return strcmp(access->verb, "store") == 0                                       ? SC_TOUCH_WRITE
            : strcmp(access->verb, "load") == 0 || strcmp(access->verb, "read") == 0 ? SC_TOUCH_READ
-                                                                                      : SC_TOUCH_BOTH;
+                                                                                    : SC_TOUCH_BOTH;
 }
 
 static bool orders(ptx_order order)

@@ -5,14 +5,13 @@
  *
  * Each word of memory remembers its last write and two reads. What orders:
  *
- *   in a block     a vector clock a warp. Its own component ticks at every barrier; a barrier joins the clocks
- *                  of the warps that come to it.
- *   in a warp      the tick up to which a lane's accesses come before another lane's: rendezvous set it.
- *   anywhere       fences and strong accesses. Fences count up one clock for all; a fence makes the warp's
- *                  `published` that count, a strong write leaves the writer's `published` in the word, and who
- *                  reads the word strongly knows all that happened before then (`acquired`): also what threads
- *                  did that it has not met. So a race can be missed after such a meeting, but what is found is
- *                  one.
+ *   in a block     a vector clock a warp. Its own component ticks at every barrier; a barrier joins the
+ * clocks of the warps that come to it. in a warp      the tick up to which a lane's accesses come before
+ * another lane's: rendezvous set it. anywhere       fences and strong accesses. Fences count up one clock for
+ * all; a fence makes the warp's `published` that count, a strong write leaves the writer's `published` in the
+ * word, and who reads the word strongly knows all that happened before then (`acquired`): also what threads
+ *                  did that it has not met. So a race can be missed after such a meeting, but what is found
+ * is one.
  *
  * A word read is released before the write of it happens and acquired after the read did, since other host
  * threads run meanwhile: hence the pending acquisitions.
@@ -45,8 +44,8 @@ _Static_assert(sizeof(sc_cell) % SC_WORD == 0, "whole bytes of shadow a byte");
 typedef struct sc_clock {
     uint32_t tick;
     uint32_t known[SC_MOST_WARPS]; /* up to which tick of each warp all comes before */
-    uint32_t base;                 /* up to which tick of its own all lanes' accesses come before all lanes' */
-    bool by_lane;                  /* `lanes` says more */
+    uint32_t base; /* up to which tick of its own all lanes' accesses come before all lanes' */
+    bool by_lane;  /* `lanes` says more */
     uint32_t lanes[SC_LANES][SC_LANES];
     uint32_t published, acquired;
     const char *pending[SC_LANES]; /* words to be acquired at */
@@ -302,9 +301,9 @@ static bool same_thread(const sc_mark *a, const sc_mark *b)
 /* A thread's marks of one tick and kind become one. */
 static void put(sc_mark *place, const sc_mark *mine)
 {
-    uint8_t before =
-        same_thread(place, mine) && place->tick == mine->tick && place->strong == mine->strong ? place->bytes
-                                                                                               : 0;
+    uint8_t before = same_thread(place, mine) && place->tick == mine->tick && place->strong == mine->strong
+                         ? place->bytes
+                         : 0;
     *place = *mine;
     place->bytes |= before;
 }

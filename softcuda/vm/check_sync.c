@@ -94,13 +94,12 @@ static void check_whole(const sc_warp *warp, const sc_arrival *arrival, unsigned
         return;
     else if (arrival->elsewhere)
         report(warp, lane, arrival->line,
-                   "threads of warp %u came to barrier %u through different instructions", warp->index,
-                   barrier);
+               "threads of warp %u came to barrier %u through different instructions", warp->index, barrier);
     else
         report(warp, lane, arrival->line,
-                   "barrier %u by %u of the %u threads of warp %u (mask 0x%08x); %u of the others have exited",
-                   barrier, count(arrival->lanes), count(whole), warp->index, arrival->lanes,
-                   count(whole & ~warp->live));
+               "barrier %u by %u of the %u threads of warp %u (mask 0x%08x); %u of the others have exited",
+               barrier, count(arrival->lanes), count(whole), warp->index, arrival->lanes,
+               count(whole & ~warp->live));
 }
 
 /* Barriers that are over since they were last looked at. */
@@ -130,17 +129,15 @@ static void check_count(const sc_warp *warp, const sc_code *in, unsigned index, 
     const sc_barrier *barrier = &warp->block->barriers[index];
     const unsigned lane = first_of(warp->mask);
     if (in->b != SC_NO_SLOT && (expected == 0 || expected % SC_LANES))
-        report(warp, lane, in->line,
-                   "barrier %u for %u threads, which is no multiple of a warp's 32", index, expected);
+        report(warp, lane, in->line, "barrier %u for %u threads, which is no multiple of a warp's 32", index,
+               expected);
     else if (barrier->arrived && barrier->expected != expected)
-        report(warp, lane, in->line,
-                   "barrier %u for %u threads (0: all), where %u have come to it for %u", index, expected,
-                   barrier->arrived, barrier->expected);
+        report(warp, lane, in->line, "barrier %u for %u threads (0: all), where %u have come to it for %u",
+               index, expected, barrier->arrived, barrier->expected);
     EACH_LANE(other, warp->mask)
     if (words(warp, in->a)[other] != index ||
         (in->b != SC_NO_SLOT && words(warp, in->b)[other] != expected)) {
-        report(warp, other, in->line,
-                   "threads of one warp name different barriers or numbers of threads");
+        report(warp, other, in->line, "threads of one warp name different barriers or numbers of threads");
         break;
     }
 }
@@ -198,17 +195,15 @@ static void check_members(const sc_warp *warp, const sc_code *in, const uint32_t
     EACH_LANE(lane, warp->mask)
     {
         if (!(members[lane] >> lane & 1)) {
-            report(warp, lane, in->line,
-                       "lane %u takes part under the mask 0x%08x, which does not name it", lane,
-                       members[lane]);
+            report(warp, lane, in->line, "lane %u takes part under the mask 0x%08x, which does not name it",
+                   lane, members[lane]);
             return;
         }
         uint32_t others = members[lane] & warp->mask & ~of_mask(members, warp->mask, members[lane]);
         if (others) {
             unsigned other = first_of(others);
-            report(warp, lane, in->line,
-                       "lane %u names lane %u in its mask 0x%08x, but that one's is 0x%08x", lane, other,
-                       members[lane], members[other]);
+            report(warp, lane, in->line, "lane %u names lane %u in its mask 0x%08x, but that one's is 0x%08x",
+                   lane, other, members[lane], members[other]);
             return;
         }
     }
@@ -233,8 +228,8 @@ static bool observe(sc_warp *warp, const sc_code *in, bool exchanges)
         return false;
     if (sc__checking(SC_CHECK_SYNC) && exchanges && lanes & warp->live & ~warp->mask)
         report(warp, first, in->line,
-                   "the lanes of the mask 0x%08x are at different instructions; here are those of 0x%08x",
-                   lanes, warp->mask);
+               "the lanes of the mask 0x%08x are at different instructions; here are those of 0x%08x", lanes,
+               warp->mask);
     if (warp->block->check->clocks)
         for (uint32_t left = warp->mask, these; left; left &= ~these) {
             these = in->f == SC_NO_SLOT ? left : members[first_of(left)] | (left & -left);
@@ -243,29 +238,40 @@ static bool observe(sc_warp *warp, const sc_code *in, bool exchanges)
     return true;
 }
 
+/* The lane a shuffle reads from: its own where the wanted one is outside its segment (PTX ISA, shfl.sync). */
+static unsigned source_of(ptx_sub mode, unsigned lane, uint32_t b, uint32_t c)
+{
+    const uint32_t segment = c >> 8 & 31, clamp = c & 31, by = b & 31;
+    const int here = (int)lane, limit = (int)((lane & segment) | (clamp & ~segment));
+    const int from = mode == PTX_SUB_UP     ? here - (int)by
+                     : mode == PTX_SUB_DOWN ? here + (int)by
+                     : mode == PTX_SUB_BFLY ? here ^ (int)by
+                                            : (int)((lane & segment) | (by & ~segment));
+    return (mode == PTX_SUB_UP ? from >= limit : from <= limit) ? (unsigned)from : lane;
+}
+
 static const sc_code *run_shuffle(sc_warp *warp, const sc_code *in)
 {
     if (observe(warp, in, true) && sc__checking(SC_CHECK_SYNC))
         EACH_LANE(lane, warp->mask)
         {
-            bool inside;
-            unsigned from = sc__shuffle_source((ptx_sub)in->imm, lane, words(warp, in->b)[lane],
-                                               words(warp, in->c)[lane], &inside);
+            unsigned from =
+                source_of((ptx_sub)in->imm, lane, words(warp, in->b)[lane], words(warp, in->c)[lane]);
             if (warp->mask >> from & 1)
                 continue;
             report(warp, lane, in->line,
-                       "lane %u reads from lane %u, which takes no part (here are the lanes of 0x%08x)", lane,
-                       from, warp->mask);
+                   "lane %u reads from lane %u, which takes no part (here are the lanes of 0x%08x)", lane,
+                   from, warp->mask);
             break;
         }
     return sc__run_shuffle(warp, in);
 }
 
-#define OBSERVED(name, exchanges)                                       \
-    static const sc_code *run_##name(sc_warp *warp, const sc_code *in)  \
-    {                                                                   \
-        observe(warp, in, exchanges);                                   \
-        return sc__run_##name(warp, in);                                \
+#define OBSERVED(name, exchanges)                                      \
+    static const sc_code *run_##name(sc_warp *warp, const sc_code *in) \
+    {                                                                  \
+        observe(warp, in, exchanges);                                  \
+        return sc__run_##name(warp, in);                               \
     }
 OBSERVED(warp_sync, false)
 OBSERVED(vote, true)

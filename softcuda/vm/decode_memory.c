@@ -2,6 +2,8 @@
 #include "softcuda/vm/decode.h"
 #include "softcuda/vm/matrix.h"
 
+#include <string.h>
+
 /* Addresses, loads and stores, atomics, asynchronous copies. */
 
 /* ---- memory ---- */

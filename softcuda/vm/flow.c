@@ -457,24 +457,6 @@ HANDLER(warp_sync)
     return in + 1;
 }
 
-/* The lane that a lane reads from; *ret_inside false: outside its segment. */
-static inline int32_t source_of(ptx_sub mode, uint32_t i, uint32_t b, uint32_t c, bool *ret_inside)
-{
-    const uint32_t segment = c >> 8 & 31, clamp = c & 31, by = b & 31, lowest = i & segment;
-    const int32_t lane = (int32_t)i, limit = (int32_t)(lowest | (clamp & ~segment));
-    const int32_t from = mode == PTX_SUB_UP     ? lane - (int32_t)by
-                         : mode == PTX_SUB_DOWN ? lane + (int32_t)by
-                         : mode == PTX_SUB_BFLY ? lane ^ (int32_t)by
-                                                : (int32_t)(lowest | (by & ~segment));
-    *ret_inside = mode == PTX_SUB_UP ? from >= limit : from <= limit;
-    return *ret_inside ? from & 31 : lane;
-}
-
-unsigned sc__shuffle_source(ptx_sub mode, unsigned lane, uint32_t b, uint32_t c, bool *ret_inside)
-{
-    return (unsigned)source_of(mode, lane, b, c, ret_inside);
-}
-
 /* What each lane gets, and which lanes get another one's. */
 static inline uint32_t exchange(ptx_sub mode, const uint32_t *a, const uint32_t *b, const uint32_t *c,
                                 uint32_t result[SC_LANES])
@@ -482,12 +464,18 @@ static inline uint32_t exchange(ptx_sub mode, const uint32_t *a, const uint32_t 
     int32_t source[SC_LANES];
     uint32_t valid = 0;
     for (uint32_t i = 0; i < SC_LANES; i++) {
-        bool inside;
-        source[i] = source_of(mode, i, b[i], c[i], &inside);
+        const uint32_t segment = c[i] >> 8 & 31, clamp = c[i] & 31, by = b[i] & 31, lowest = i & segment;
+        const int32_t lane = (int32_t)i, limit = (int32_t)(lowest | (clamp & ~segment));
+        const int32_t from = mode == PTX_SUB_UP     ? lane - (int32_t)by
+                             : mode == PTX_SUB_DOWN ? lane + (int32_t)by
+                             : mode == PTX_SUB_BFLY ? lane ^ (int32_t)by
+                                                    : (int32_t)(lowest | (by & ~segment));
+        const bool inside = mode == PTX_SUB_UP ? from >= limit : from <= limit;
+        source[i] = inside ? from : lane;
         valid |= inside ? sc__bit_of_lane.u32[i] : 0;
     }
     for (unsigned i = 0; i < SC_LANES; i++)
-        result[i] = a[source[i]];
+        result[i] = a[source[i] & 31];
     return valid;
 }
 

@@ -342,9 +342,6 @@ sc_handler sc__run_jump, sc__run_branch, sc__run_join, sc__run_indexed, sc__run_
     sc__run_activemask, sc__run_elect, sc__run_parameter, sc__run_local_address, sc__run_isspacep,
     sc__run_predicate, sc__run_move_predicate, sc__run_alloca, sc__run_stack_save, sc__run_stack_restore;
 
-/* The lane a shuffle reads from; its own, and *ret_inside false, where that is outside the segment. */
-unsigned sc__shuffle_source(ptx_sub mode, unsigned lane, uint32_t b, uint32_t c, bool *ret_inside);
-
 /* builtin.c: vprintf, __assertfail, malloc, free. NULL: no such. */
 sc_handler *sc__find_builtin(const char *name);
 

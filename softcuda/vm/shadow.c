@@ -37,8 +37,7 @@ char *sc__shadow_find(const sc_shadow *shadow, uint64_t address)
 
 static void *map(size_t bytes)
 {
-    void *at =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
@@ -61,8 +60,7 @@ char *sc__shadow_make(sc_shadow *shadow, uint64_t address)
         return NULL;
     _Atomic(void *) *middle =
         fill_in(&shadow->top[top_index(address)], SC_SHADOW_LEVEL * sizeof(_Atomic(void *)));
-    char *piece =
-        middle ? fill_in(&middle[middle_index(address)], SC_SHADOW_PIECE * shadow->scale) : NULL;
+    char *piece = middle ? fill_in(&middle[middle_index(address)], SC_SHADOW_PIECE * shadow->scale) : NULL;
     return piece ? piece + in_piece(address) * shadow->scale : NULL;
 }
 

@@ -94,7 +94,8 @@ static void run_case(const sc_case *of)
     uint64_t params[3] = {0, 0, of->n};
     for (int i = 0; i < 2; i++) {
         size_t bytes = i == 1 && of->out_bytes ? of->out_bytes : N * 4;
-        params[i] = of->how == UNWRITTEN ? sc_memory_alloc(module.memory, bytes, 256) : vm_alloc(&module, bytes);
+        params[i] =
+            of->how == UNWRITTEN ? sc_memory_alloc(module.memory, bytes, 256) : vm_alloc(&module, bytes);
         for (unsigned k = 0; i == 0 && of->how != UNWRITTEN && k < N; k++)
             AT(int, params[0])[k] = (int)(k * 7 % 31);
     }
