@@ -497,7 +497,7 @@ int sc_occupancy(const sc_function *function, int block_threads, size_t dynamic_
 
 /* ---- what the checkers say at the end (leaks.c) ---- */
 
-void sc_leaks_begin(void);
+void sc_leaks_begin(void); /* at its end this process tells what was found */
 /* Tells what was made in the context and still is, just before it ends. NULL: in all of them. */
 void sc_leaks_tell(const sc_context *context);
 

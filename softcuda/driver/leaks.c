@@ -98,9 +98,15 @@ void sc_leaks_tell(const sc_context *context)
     free(found.items);
 }
 
-static pid_t process; /* not its forked children */
+static pid_t process; /* that called cuInit: not its forked children */
 
-static void at_end(void)
+void sc_leaks_begin(void)
+{
+    process = getpid();
+}
+
+/* After all that the program left for its end (atexit), which may free things. */
+static __attribute__((destructor)) void at_end(void)
 {
     if (getpid() != process)
         return;
@@ -111,11 +117,4 @@ static void at_end(void)
         return;
     fflush(NULL);
     _exit((int)code);
-}
-
-void sc_leaks_begin(void)
-{
-    process = getpid();
-    if (atexit(at_end))
-        sc_say("what is found at the end of the process will not be told: out of memory");
 }
