@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "softcuda/vm/check.h"
 #include "softcuda/vm/machine.h"
+#include "softcuda/vm/shadow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -102,6 +103,20 @@ static void list_remove(sc_list *list, sc_allocation *item)
     list->n--;
 }
 
+/* Whole pieces of what the checkers track, so that none holds the host's memory too. NULL: does not fit. */
+static void *reserve(size_t bytes)
+{
+    size_t more = bytes + SC_SHADOW_PIECE;
+    char *start = mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    size_t before = -(uintptr_t)start & (SC_SHADOW_PIECE - 1);
+    if (before)
+        munmap(start, before);
+    munmap(start + before + bytes, SC_SHADOW_PIECE - before);
+    return start + before;
+}
+
 sc_memory *sc_memory_create(unsigned ordinal, size_t bytes)
 {
     sc_memory *memory = calloc(1, sizeof *memory);
@@ -109,10 +124,9 @@ sc_memory *sc_memory_create(unsigned ordinal, size_t bytes)
         free(memory);
         return NULL;
     }
-    memory->range_bytes = SC_RESERVED_FOR_A_BYTE * round_up(bytes, SC_PAGE_BYTES) + (16u << 20);
-    void *range =
-        mmap(NULL, memory->range_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) {
+    memory->range_bytes = round_up(SC_RESERVED_FOR_A_BYTE * bytes + (16u << 20), SC_SHADOW_PIECE);
+    void *range = reserve(memory->range_bytes);
+    if (!range) {
         free(memory);
         return NULL;
     }
@@ -197,6 +211,12 @@ uint64_t sc_memory_alloc(sc_memory *memory, size_t bytes, size_t alignment)
     return start;
 }
 
+static void note_freed(const sc_allocation *item)
+{
+    sc__check_freed(item->start, item->bytes);
+    freed[n_freed++ % SC_FREED] = *item;
+}
+
 /* Gives whole pages back to the system; what shares a page with a neighbour stays. */
 static void decommit(uint64_t start, size_t bytes)
 {
@@ -212,8 +232,7 @@ static bool free_allocation(sc_memory *memory, uint64_t address, bool from_heap)
     bool found = item && item->start == address && item->in_heap == from_heap;
     if (found) {
         memory->heap_used -= from_heap ? item->bytes : 0;
-        sc__check_freed(item->start, item->bytes);
-        freed[n_freed++ % SC_FREED] = *item;
+        note_freed(item);
         decommit(item->start, item->bytes);
         memory->used -= round_up(item->bytes, SC_ROUND_BYTES);
         list_remove(&memory->list, item);
@@ -282,8 +301,6 @@ static bool insert_outside(sc_allocation item)
         above == 0 || host_list.items[above - 1].start + host_list.items[above - 1].bytes <= item.start;
     item.id = ++last_id;
     fits = fits && list_insert(&host_list, item);
-    if (fits)
-        sc_check_filled(item.start, item.bytes);
     pthread_rwlock_unlock(&memory_lock);
     return fits;
 }
@@ -320,8 +337,10 @@ bool sc_memory_unregister_host(void *start)
     pthread_rwlock_wrlock(&memory_lock);
     sc_allocation *item = list_find(&host_list, (uint64_t)(uintptr_t)start);
     bool found = item && item->start == (uint64_t)(uintptr_t)start;
-    if (found)
+    if (found) {
+        note_freed(item);
         list_remove(&host_list, item);
+    }
     if (host_list.n == 0) {
         free(host_list.items);
         host_list = (sc_list){0};
