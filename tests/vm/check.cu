@@ -78,6 +78,18 @@ KERNEL bad_warp_exchange ARGS
     b[t] = s[t ^ 1];
 }
 
+/* As before there was __syncwarp(). */
+KERNEL volatile_exchange ARGS
+{
+    __shared__ volatile int s[64];
+    unsigned t = threadIdx.x;
+    s[t] = a[t];
+    for (int by = 16; by; by /= 2)
+        if (t < (unsigned)by)
+            s[t] = s[t] + s[t + by];
+    b[t] = s[t];
+}
+
 /* Halves of a warp, each with its own mask. */
 KERNEL half_exchange ARGS
 {
@@ -287,6 +299,34 @@ KERNEL spin_lock ARGS
         __threadfence();
         atomicExch(&b[0], 0);
     }
+}
+
+/* Block 0 makes, block 1 takes; the flag is read past the caches that are not coherent. */
+template <bool good> static __device__ void hand_over(const int *a, int *b)
+{
+    if (blockIdx.x == 0) {
+        b[64 + threadIdx.x] = a[threadIdx.x];
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            __stcg(&b[0], 1);
+    } else {
+        if (good)
+            while (__ldcg(&b[0]) == 0)
+                ;
+        __syncthreads();
+        b[128 + threadIdx.x] = b[64 + threadIdx.x];
+    }
+}
+
+KERNEL global_flag ARGS
+{
+    hand_over<true>(a, b);
+}
+
+KERNEL bad_global_flag ARGS
+{
+    hand_over<false>(a, b);
 }
 
 KERNEL bad_unlocked ARGS

@@ -29,6 +29,7 @@ static const sc_case cases[] = {
     {"same_value", "all", 1, 256, 0, NULL, PLAIN, 0},
     {"warp_exchange", "all", 1, 256, 0, NULL, PLAIN, 0},
     {"bad_warp_exchange", "all", 1, 256, 0, "no __syncwarp() between them", PLAIN, 0},
+    {"volatile_exchange", "all", 1, 32, 0, NULL, PLAIN, 0},
     {"half_exchange", "all", 1, 64, 0, NULL, PLAIN, 0},
     {"bad_half_exchange", "all", 1, 64, 0, "no __syncwarp() between them", PLAIN, 0},
     {"bytes", "all", 4, 256, 0, NULL, PLAIN, 0},
@@ -44,6 +45,8 @@ static const sc_case cases[] = {
     {"shared_flag", "all", 1, 64, 0, NULL, PLAIN, 0},
     /* racecheck, global memory */
     {"spin_lock", "all", 16, 64, 0, NULL, PLAIN, 0},
+    {"global_flag", "all", 2, 64, 0, NULL, PLAIN, 0},
+    {"bad_global_flag", "all", 2, 64, 0, "no atomic access and fence orders the two blocks", PLAIN, 0},
     {"bad_unlocked", "all", 16, 64, 0, "no atomic access and fence orders the two blocks", PLAIN, 0},
     {"bad_blocks", "all", 2, 64, 0, "race: write of 4 bytes at 0x", PLAIN, 0},
     {"bad_halo", "all", 4, 64, 0, "racecheck", PLAIN, 0},
