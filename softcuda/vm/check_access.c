@@ -223,6 +223,7 @@ static const sc_code *run_load(sc_warp *warp, const sc_code *in)
 }
 
 /* What each lane is about to store. */
+_Static_assert(KR_COUNT(((sc_accesses *)0)->store[0]) == 3, "of at most four elements");
 static void gather(const sc_warp *warp, const sc_code *in, const sc_access *access, uint8_t (*values)[32])
 {
     const sc_slot slots[4] = {in->d, in->b, in->e, in->f};
