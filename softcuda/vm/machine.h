@@ -19,7 +19,7 @@
 #include "softcuda/vm/map.h"
 #include "softcuda/vm/vm.h"
 
-enum { SC_LANES = 32, SC_BARRIERS = 16 };
+enum { SC_LANES = 32, SC_BARRIERS = 16, SC_CACHE_LINE = 64 };
 #define SC_ALL_LANES 0xffffffffu
 #define SC_LIKELY(x) __builtin_expect(!!(x), 1)
 
@@ -205,7 +205,7 @@ struct sc_warp {
     sc_frame *free_frames;
     sc_frame root;
     char *pointers[SC_LANES]; /* host addresses of the access under way */
-} __attribute__((aligned(64)));
+} __attribute__((aligned(SC_CACHE_LINE)));
 
 typedef struct sc_barrier {
     uint32_t arrived, expected; /* threads; expected 0: all that live */
@@ -245,14 +245,11 @@ struct sc_job {
     const sc_kernel *kernel;
     const sc_program *program;
     uint64_t n_blocks;
-    _Atomic uint64_t next_block;
-    _Atomic unsigned n_resident;
     unsigned resident_limit;
     uint32_t shared_bytes;
-    uint32_t first_serial;  /* for the checkers, of its blocks */
-    _Atomic bool stop;      /* a fault: everyone leaves */
-    _Atomic uint64_t spent; /* thread-instructions, for the budget */
-    pthread_mutex_t mutex;  /* fault, output */
+    uint32_t first_serial; /* for the checkers, of its blocks */
+    _Atomic bool stop;     /* a fault: everyone leaves */
+    pthread_mutex_t mutex; /* fault, output */
     sc_fault fault;
     kr__text output, errors;          /* printf's, assert's */
     uint64_t workspace;               /* grid barrier of a cooperative launch */
@@ -260,6 +257,10 @@ struct sc_job {
     unsigned n_helpers, most_helpers; /* pool threads working on it; guarded by the pool */
     sc_job *next;
     uint64_t warp_instructions, thread_instructions;
+    /* Written by every worker at every block: kept off the cache lines that every warp reads. */
+    _Atomic uint64_t next_block __attribute__((aligned(SC_CACHE_LINE)));
+    _Atomic uint64_t spent; /* thread-instructions, for the budget */
+    _Atomic unsigned n_resident;
 };
 
 /* ---- between the files ---- */
