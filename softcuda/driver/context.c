@@ -87,6 +87,7 @@ static void begin(sc_context *context, unsigned flags, unsigned api_version)
     };
     for (unsigned i = 0; i < SC_N_LIMITS; i++)
         context->limits[i] = limits[i];
+    context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = (size_t)context->device->chip->persisting_l2_bytes / 10 * 3;
     context->flags = flags;
     context->api_version = api_version;
     context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
@@ -110,11 +111,44 @@ static sc_context *create(sc_device *device, unsigned flags, unsigned api_versio
     return NULL;
 }
 
-static void set_peer(sc_context *context, int ordinal, bool allow)
+/* ---- peers: contexts of other devices whose memory kernels here may touch ---- */
+
+/* NULL: not enabled. */
+static sc_context **find_peer(sc_context *context, const sc_context *peer)
 {
-    uint64_t bit = (uint64_t)1 << ordinal;
-    context->peers = allow ? context->peers | bit : context->peers & ~bit;
-    sc_memory_allow_peer((unsigned)context->device->ordinal, (unsigned)ordinal, allow);
+    for (size_t i = 0; i < context->n_peers; i++)
+        if (context->peers[i] == peer)
+            return &context->peers[i];
+    return NULL;
+}
+
+static bool add_peer(sc_context *context, sc_context *peer)
+{
+    sc_context **grown = realloc(context->peers, (context->n_peers + 1) * sizeof(sc_context *));
+    if (!grown)
+        return false;
+    context->peers = grown;
+    grown[context->n_peers++] = peer;
+    sc_memory_allow_peer((unsigned)context->device->ordinal, (unsigned)peer->device->ordinal, true);
+    return true;
+}
+
+/* The device's memory stays open while another of its contexts is a peer. */
+static void remove_peer(sc_context *context, sc_context **peer)
+{
+    const sc_device *device = (*peer)->device;
+    *peer = context->peers[--context->n_peers];
+    for (size_t i = 0; i < context->n_peers; i++)
+        if (context->peers[i]->device == device)
+            return;
+    sc_memory_allow_peer((unsigned)context->device->ordinal, (unsigned)device->ordinal, false);
+}
+
+static void forget_peer(void *context, void *ended)
+{
+    sc_context **peer = find_peer(context, ended);
+    if (peer)
+        remove_peer(context, peer);
 }
 
 /* Ends everything that lives in the context. The struct stays. */
@@ -140,20 +174,29 @@ static void end(sc_context *context)
         sc_stream_destroy(context->streams);
     context->legacy = NULL;
     sc_block_release_all(context);
-    for (int i = 0; i < sc_n_devices; i++)
-        if (context->peers >> i & 1)
-            set_peer(context, i, false);
+    sc_lock();
+    while (context->n_peers)
+        remove_peer(context, context->peers);
+    sc_objects_each(SC_CONTEXT, forget_peer, context);
+    sc_unlock();
 }
 
-enum { ALL_FLAGS = CU_CTX_FLAGS_MASK };
+/* At most one way to wait, and bits that there are. */
+static bool are_flags(unsigned flags)
+{
+    unsigned wait = flags & CU_CTX_SCHED_MASK;
+    return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && !(wait & (wait - 1));
+}
 
 static CUresult create_current(CUcontext *ret_context, unsigned flags, CUdevice ordinal, unsigned api_version)
 {
     sc_device *device;
     TRY(sc_initialized());
-    if (!ret_context || flags & ~(unsigned)ALL_FLAGS)
+    if (!ret_context)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_device_find(ordinal, &device));
+    if (!are_flags(flags))
+        return CUDA_ERROR_INVALID_VALUE;
     TRY(atomic_load(&sc_lost));
     if (depth == MAX_DEPTH)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -170,25 +213,28 @@ API(cuCtxCreate_v2, CUcontext *context, unsigned flags, CUdevice device)
     return create_current(context, flags, device, 3020);
 }
 
-API(cuCtxCreate_v3, CUcontext *context, void *affinities, int n_affinities, unsigned flags, CUdevice device)
+/* Execution affinity is for servers that share a device. */
+API(cuCtxCreate_v3, CUcontext *context, CUexecAffinityParam *affinities, int n_affinities, unsigned flags,
+    CUdevice device)
 {
-    if (n_affinities)
+    if (n_affinities > 0)
         return affinities ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_INVALID_VALUE;
     return create_current(context, flags, device, 3020);
 }
 
-API(cuCtxCreate_v4, CUcontext *context, const void *params, unsigned flags, CUdevice device)
+API(cuCtxCreate_v4, CUcontext *context, const CUctxCreateParams *params, unsigned flags, CUdevice device)
 {
-    if (params)
-        return CUDA_ERROR_NOT_SUPPORTED; /* execution affinity and graphics sharing */
-    return create_current(context, flags, device, 3020);
+    if (params && params->cigParams)
+        return CUDA_ERROR_NOT_SUPPORTED; /* to share with a graphics API */
+    return params ? cuCtxCreate_v3(context, params->execAffinityParams, params->numExecAffinityParams, flags, device)
+                  : create_current(context, flags, device, 3020);
 }
 
 API(cuCtxDestroy_v2, CUcontext handle)
 {
-    TRY(sc_initialized());
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_initialized());
     sc_context *context = find_any(handle);
     if (!context || context->is_primary)
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -205,19 +251,35 @@ API(cuCtxDestroy, CUcontext handle)
     return cuCtxDestroy_v2(handle);
 }
 
+SC_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
+
 API(cuCtxAttach, CUcontext *ret_context, unsigned flags)
 {
     sc_context *context;
     TRY(sc_enter(&context));
     if (!ret_context || flags)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
+    context->n_attached++;
+    sc_unlock();
     *ret_context = (CUcontext)context;
     return CUDA_SUCCESS;
 }
 
+/* Undoes an attachment, or else the creation. */
 API(cuCtxDetach, CUcontext handle)
 {
-    return cuCtxDestroy_v2(handle);
+    TRY(sc_initialized());
+    sc_context *context = find_any(handle);
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    sc_lock();
+    bool attached = context->n_attached > 0;
+    context->n_attached -= attached;
+    sc_unlock();
+    if (attached)
+        return CUDA_SUCCESS;
+    return context->is_primary ? cuDevicePrimaryCtxRelease_v2(context->device->ordinal) : cuCtxDestroy_v2(handle);
 }
 
 /* ---- the stack ---- */
@@ -344,6 +406,7 @@ API(cuDevicePrimaryCtxReset_v2, CUdevice ordinal)
     TRY(sc_device_find(ordinal, &device));
     pthread_mutex_lock(&primary_lock);
     end_primary(device);
+    device->primary_flags = 0;
     pthread_mutex_unlock(&primary_lock);
     return CUDA_SUCCESS;
 }
@@ -357,7 +420,7 @@ API(cuDevicePrimaryCtxSetFlags_v2, CUdevice ordinal, unsigned flags)
 {
     sc_device *device;
     TRY(sc_device_find(ordinal, &device));
-    if (flags & ~(unsigned)ALL_FLAGS)
+    if (!are_flags(flags) || flags & CU_CTX_MAP_HOST)
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&primary_lock);
     device->primary_flags = flags;
@@ -379,8 +442,10 @@ API(cuDevicePrimaryCtxGetState, CUdevice ordinal, unsigned *flags, int *active)
     if (!flags || !active)
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&primary_lock);
-    *flags = device->primary_flags;
     *active = device->primary && device->primary->alive;
+    *flags = *active ? (device->primary_flags & ~(unsigned)CU_CTX_SYNC_MEMOPS) |
+                           (device->primary->flags & CU_CTX_SYNC_MEMOPS)
+                     : device->primary_flags;
     pthread_mutex_unlock(&primary_lock);
     return CUDA_SUCCESS;
 }
@@ -448,17 +513,20 @@ API(cuCtxGetFlags, unsigned *flags)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!flags)
         return CUDA_ERROR_INVALID_VALUE;
-    *flags = context->flags;
+    *flags = context->flags | (context->is_primary ? CU_CTX_MAP_HOST : 0);
     return CUDA_SUCCESS;
 }
 
 API(cuCtxSetFlags, unsigned flags)
 {
     sc_context *context;
-    TRY(sc_enter(&context));
-    if (flags & ~(unsigned)ALL_FLAGS)
+    TRY(sc_initialized());
+    if (!sc_current())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    context = sc_current();
+    if (!are_flags(flags))
         return CUDA_ERROR_INVALID_VALUE;
-    context->flags = flags;
+    context->flags = flags & ~(unsigned)CU_CTX_MAP_HOST;
     return CUDA_SUCCESS;
 }
 
@@ -501,21 +569,47 @@ API(cuCtxGetLimit, size_t *value, CUlimit limit)
     return CUDA_SUCCESS;
 }
 
+/* What each limit may be: from the least, in units, below the end. */
+static CUresult adjust_limit(const sc_chip *chip, CUlimit limit, size_t *value)
+{
+    enum { PERSISTING_UNITS = 10 };
+    static const struct {
+        size_t least, unit, end;
+    } rules[SC_N_LIMITS] = {
+        [CU_LIMIT_STACK_SIZE] = {0, 16, 524288},
+        [CU_LIMIT_PRINTF_FIFO_SIZE] = {524288, 256, SIZE_MAX},
+        [CU_LIMIT_MALLOC_HEAP_SIZE] = {4194304, 65536, SIZE_MAX},
+        [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = {32, 1, SIZE_MAX},
+        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = {0, 1, 129},
+    };
+    size_t least = rules[limit].least, unit = rules[limit].unit, end = rules[limit].end;
+    if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE) {
+        unit = (size_t)chip->persisting_l2_bytes / PERSISTING_UNITS;
+        end = (size_t)chip->persisting_l2_bytes + 1;
+        unit = unit ? unit : 1;
+    }
+    if (*value >= end)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = *value > least ? *value : least;
+    size_t over = *value % unit;
+    if (over && __builtin_add_overflow(*value, unit - over, value))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
 API(cuCtxSetLimit, CUlimit limit, size_t value)
 {
-    enum { LEAST_FIFO = 524288, LEAST_HEAP = 4194304, LARGEST_FETCH = 128 };
     sc_context *context;
     TRY(sc_enter(&context));
-    if (limit >= CU_LIMIT_MAX || (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > LARGEST_FETCH))
+    if (limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (is_limit_gone(limit))
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
     if (limit == CU_LIMIT_SHMEM_SIZE || limit == CU_LIMIT_CIG_ENABLED)
         return CUDA_ERROR_NOT_PERMITTED;
-    size_t least = limit == CU_LIMIT_PRINTF_FIFO_SIZE   ? LEAST_FIFO
-                   : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? LEAST_HEAP
-                                                        : 0;
-    context->limits[limit] = value > least ? value : least;
+    TRY(adjust_limit(context->device->chip, limit, &value));
+    TRY(sc_stream_permitted());
+    context->limits[limit] = value;
     return CUDA_SUCCESS;
 }
 
@@ -573,38 +667,53 @@ API(cuCtxResetPersistingL2Cache, void)
     return sc_entered();
 }
 
-/* ---- peers ---- */
-
-API(cuCtxEnablePeerAccess, CUcontext handle, unsigned flags)
+API(cuCtxGetExecAffinity, CUexecAffinityParam *affinity, CUexecAffinityType type)
 {
     sc_context *context;
     TRY(sc_enter(&context));
-    sc_context *peer = sc_context_find(handle);
-    if (!peer)
+    if (!affinity)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    affinity->type = type;
+    affinity->param.val = (unsigned)context->device->chip->multiprocessors;
+    return CUDA_SUCCESS;
+}
+
+/* The current context, and another that lives. */
+static CUresult find_peers(CUcontext handle, sc_context **ret_context, sc_context **ret_peer)
+{
+    TRY(sc_enter(ret_context));
+    *ret_peer = find_any(handle);
+    if (!*ret_peer)
         return CUDA_ERROR_INVALID_CONTEXT;
+    return (*ret_peer)->alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+API(cuCtxEnablePeerAccess, CUcontext handle, unsigned flags)
+{
+    sc_context *context, *peer;
+    TRY(find_peers(handle, &context, &peer));
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (peer->device == context->device || sc_asked.peers_refused)
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     sc_lock();
-    bool already = context->peers >> peer->device->ordinal & 1;
-    if (!already)
-        set_peer(context, peer->device->ordinal, true);
+    CUresult result = find_peer(context, peer)  ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+                      : add_peer(context, peer) ? CUDA_SUCCESS
+                                                : CUDA_ERROR_OUT_OF_MEMORY;
     sc_unlock();
-    return already ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
+    return result;
 }
 
 API(cuCtxDisablePeerAccess, CUcontext handle)
 {
-    sc_context *context;
-    TRY(sc_enter(&context));
-    sc_context *peer = sc_context_find(handle);
-    if (!peer)
-        return CUDA_ERROR_INVALID_CONTEXT;
+    sc_context *context, *peer;
+    TRY(find_peers(handle, &context, &peer));
     sc_lock();
-    bool enabled = context->peers >> peer->device->ordinal & 1;
+    sc_context **enabled = find_peer(context, peer);
     if (enabled)
-        set_peer(context, peer->device->ordinal, false);
+        remove_peer(context, enabled);
     sc_unlock();
     return enabled ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }

@@ -423,7 +423,8 @@ API(cuDeviceGetByPCIBusId, CUdevice *ret_device, const char *id)
 
 API(cuDeviceGetLuid, char *luid, unsigned *mask, CUdevice ordinal)
 {
-    (void)luid, (void)mask, (void)ordinal;
+    FIND(luid && mask);
+    (void)device;
     return CUDA_ERROR_NOT_SUPPORTED; /* Windows alone has them */
 }
 
@@ -450,10 +451,30 @@ API(cuDeviceGetP2PAttribute, int *value, int attribute, CUdevice ordinal, CUdevi
     FIND(value);
     sc_device *other;
     TRY(sc_device_find(peer, &other));
-    enum { PERFORMANCE_RANK = 1, ACCESS_SUPPORTED = 2, NATIVE_ATOMIC_SUPPORTED = 3, LAST = 5 };
-    if (device == other || attribute < PERFORMANCE_RANK || attribute > LAST)
+    if (attribute < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+        attribute > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
         return CUDA_ERROR_INVALID_VALUE;
-    bool is_access = attribute == ACCESS_SUPPORTED || attribute == NATIVE_ATOMIC_SUPPORTED;
-    *value = is_access && !sc_asked.peers_refused;
+    if (device == other)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *value = !sc_asked.peers_refused && attribute != CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK &&
+             attribute != CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED;
     return CUDA_SUCCESS;
+}
+
+/* Elements of a linear texture: 2^30, and 4 GiB in all. */
+API(cuDeviceGetTexture1DLinearMaxWidth, size_t *width, int format, unsigned n_channels, CUdevice ordinal)
+{
+    static const struct {
+        int format;
+        unsigned bytes;
+    } formats[] = {{0x01, 1}, {0x02, 2}, {0x03, 4}, {0x08, 1}, {0x09, 2}, {0x0a, 4}, {0x10, 2}, {0x20, 4}};
+    FIND(width);
+    (void)device;
+    for (size_t i = 0; i < KR_COUNT(formats); i++)
+        if (formats[i].format == format && (n_channels == 1 || n_channels == 2 || n_channels == 4)) {
+            size_t most = ((size_t)1 << 32) / (formats[i].bytes * n_channels), elements = (size_t)1 << 30;
+            *width = most < elements ? most : elements;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
 }

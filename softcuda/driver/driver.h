@@ -248,7 +248,9 @@ struct sc_context {
     size_t limits[SC_N_LIMITS];
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
-    uint64_t peers;     /* a bit a device whose memory kernels here may touch */
+    unsigned n_attached; /* by cuCtxAttach */
+    sc_context **peers; /* whose memory kernels here may touch */
+    size_t n_peers;
     unsigned n_pending; /* tasks not yet done */
     sc_stream *streams; /* all, the default ones included */
     sc_stream *legacy;
@@ -460,6 +462,7 @@ struct sc_function {
     atomic_int carveout, cluster_scheduling;
     atomic_int cluster[3]; /* required dimensions; 0: none */
     atomic_bool non_portable_cluster;
+    atomic_bool loaded;
 };
 
 typedef struct sc_jit {
@@ -468,6 +471,9 @@ typedef struct sc_jit {
     void **values;
 } sc_jit;
 
+/* Are these options and values that the compiler knows? Where they are, but cannot be met, the code that loading answers. */
+CUresult sc_jit_check(const sc_jit *jit);
+CUresult sc_jit_refusal(const sc_jit *jit, int target, int device);
 /* CU_JIT_MAX_REGISTERS applied to an estimate. */
 int sc_jit_registers(const sc_jit *jit, int registers);
 /* Texts for the caller's log buffers. */
@@ -494,6 +500,9 @@ CUresult sc_kernel_function(sc_context *context, CUkernel handle, sc_function **
 
 /* Resident blocks a multiprocessor. */
 int sc_occupancy(const sc_function *function, int block_threads, size_t dynamic_shared_bytes);
+
+/* Is a cluster of these blocks one that the function may have, in whole numbers in the grid? (launch.c) */
+CUresult sc_cluster_check(const sc_function *function, const unsigned dims[3], const unsigned grid[3]);
 
 /* ---- what the checkers say at the end (leaks.c) ---- */
 

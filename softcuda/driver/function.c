@@ -12,6 +12,8 @@ CUresult sc_function_in(sc_context *context, CUfunction handle, sc_function **re
 
 /* Finds the function that the parameter `handle` names. */
 #define FIND_FUNCTION                                                       \
+    if (!handle)                                                            \
+        return CUDA_ERROR_INVALID_HANDLE;                                   \
     TRY(sc_initialized());                                                  \
     sc_function *function = sc_object_find(SC_FUNCTION, (uintptr_t)handle); \
     if (!function)                                                          \
@@ -136,28 +138,30 @@ API(cuFuncSetSharedMemConfig, CUfunction handle, CUsharedconfig config)
     return config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* The same for questions where NULL is a wrong value. */
+#define FIND_ASKED_FUNCTION(result)      \
+    if (!(result) || !handle)            \
+        return CUDA_ERROR_INVALID_VALUE; \
+    FIND_FUNCTION
+
 API(cuFuncGetModule, CUmodule *module, CUfunction handle)
 {
-    FIND_FUNCTION;
-    if (!module)
-        return CUDA_ERROR_INVALID_VALUE;
+    FIND_ASKED_FUNCTION(module);
     *module = (CUmodule)function->module;
     return CUDA_SUCCESS;
 }
 
 API(cuFuncGetName, const char **name, CUfunction handle)
 {
-    FIND_FUNCTION;
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
+    FIND_ASKED_FUNCTION(name);
     *name = function->name;
     return CUDA_SUCCESS;
 }
 
 API(cuFuncGetParamInfo, CUfunction handle, size_t index, size_t *offset, size_t *bytes)
 {
-    FIND_FUNCTION;
-    if (!offset || index >= function->n_params)
+    FIND_ASKED_FUNCTION(offset);
+    if (index >= function->n_params)
         return CUDA_ERROR_INVALID_VALUE;
     *offset = function->params[index].offset;
     if (bytes)
@@ -168,16 +172,16 @@ API(cuFuncGetParamInfo, CUfunction handle, size_t index, size_t *offset, size_t 
 API(cuFuncLoad, CUfunction handle)
 {
     FIND_FUNCTION;
+    function->loaded = true;
     return CUDA_SUCCESS;
 }
 
 API(cuFuncIsLoaded, int *state, CUfunction handle)
 {
     FIND_FUNCTION;
-    enum { LOADED = 1 };
     if (!state)
         return CUDA_ERROR_INVALID_VALUE;
-    *state = LOADED;
+    *state = function->loaded;
     return CUDA_SUCCESS;
 }
 
@@ -203,11 +207,33 @@ static int blocks_by_registers(const sc_function *function, int warps)
     return REGISTER_FILE / PARTITIONS / a_warp * PARTITIONS / warps;
 }
 
+static size_t shared_unit(const sc_chip *chip)
+{
+    return chip->cc >= 80 ? 128 : 256;
+}
+
+/* How much of its shared memory a multiprocessor gives to blocks that need `a_block` each: all, or where a
+ * carveout is preferred the least of the sizes that can be set up (CUDA programming guide) that has it. */
+static size_t shared_carveout(const sc_function *function, const sc_chip *chip, size_t a_block)
+{
+    static const size_t kib[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
+    size_t most = (size_t)chip->shared_per_multiprocessor;
+    int percent = function->carveout;
+    if (percent < 0)
+        return most;
+    for (size_t i = 0; i < KR_COUNT(kib); i++) {
+        size_t size = kib[i] * 1024;
+        if (size < most && size >= a_block && size * 100 >= most * (size_t)percent)
+            return size;
+    }
+    return most;
+}
+
 static int blocks_by_shared(const sc_function *function, const sc_chip *chip, size_t dynamic)
 {
-    size_t unit = chip->cc >= 80 ? 128 : 256;
-    size_t a_block = round_up(function->shared_bytes + dynamic + (size_t)chip->shared_reserved, unit);
-    return a_block ? (int)((size_t)chip->shared_per_multiprocessor / a_block) : INT32_MAX;
+    size_t a_block =
+        round_up(function->shared_bytes + dynamic + (size_t)chip->shared_reserved, shared_unit(chip));
+    return a_block ? (int)(shared_carveout(function, chip, a_block) / a_block) : INT32_MAX;
 }
 
 int sc_occupancy(const sc_function *function, int block_threads, size_t dynamic)
@@ -242,7 +268,7 @@ API(cuOccupancyMaxPotentialBlockSizeWithFlags, int *min_grid, int *block, CUfunc
     CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit, unsigned flags)
 {
     FIND_FUNCTION_OR_KERNEL;
-    if (!min_grid || !block || flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+    if (!min_grid || !block || limit < 0 || flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
     int most = limit > 0 ? least(limit, function->max_threads) : function->max_threads;
     int best_threads = 0, best_block = 0, best_blocks = 0;
@@ -272,9 +298,9 @@ API(cuOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, CUfunction handle, i
     const sc_chip *chip = function->object.context->device->chip;
     if (!bytes || blocks <= 0 || block_threads <= 0 || blocks > sc_occupancy(function, block_threads, 0))
         return CUDA_ERROR_INVALID_VALUE;
-    size_t unit = chip->cc >= 80 ? 128 : 256;
+    size_t unit = shared_unit(chip);
     size_t share = (size_t)chip->shared_per_multiprocessor / (size_t)blocks / unit * unit;
-    size_t taken = function->shared_bytes + (size_t)chip->shared_reserved;
+    size_t taken = function->shared_bytes; /* the driver does not count what it reserves */
     size_t most = (size_t)function->max_dynamic_shared;
     share = share > taken ? share - taken : 0;
     *bytes = share < most ? share : most;
@@ -283,31 +309,38 @@ API(cuOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, CUfunction handle, i
 
 enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };
 
+/* The function and the launch that a question about clusters is asked of. */
+#define FIND_CLUSTER(result)                       \
+    if (!(result) || !handle || !config)           \
+        return CUDA_ERROR_INVALID_VALUE;           \
+    FIND_FUNCTION_OR_KERNEL;                       \
+    if (context->device->chip->cc < 90)            \
+        return CUDA_ERROR_NOT_SUPPORTED;           \
+    if (!config->gridDimX || !config->blockDimX || (config->numAttrs && !config->attrs)) \
+        return CUDA_ERROR_INVALID_VALUE
+
+static int blocks_of(const sc_function *function, const CUlaunchConfig *config)
+{
+    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    return threads > 1024 ? 0 : sc_occupancy(function, (int)threads, config->sharedMemBytes);
+}
+
 API(cuOccupancyMaxPotentialClusterSize, int *cluster, CUfunction handle, const CUlaunchConfig *config)
 {
-    FIND_FUNCTION_OR_KERNEL;
-    if (!cluster || !config)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (context->device->chip->cc < 90)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    *cluster = function->non_portable_cluster ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+    FIND_CLUSTER(cluster);
+    int most = function->non_portable_cluster ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+    *cluster = blocks_of(function, config) ? most : 0;
     return CUDA_SUCCESS;
 }
 
 API(cuOccupancyMaxActiveClusters, int *clusters, CUfunction handle, const CUlaunchConfig *config)
 {
-    FIND_FUNCTION_OR_KERNEL;
-    if (!clusters || !config)
-        return CUDA_ERROR_INVALID_VALUE;
-    unsigned blocks = 1;
-    for (unsigned i = 0; i < config->numAttrs && config->attrs; i++)
+    FIND_CLUSTER(clusters);
+    unsigned dims[3] = {1, 1, 1}, grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    for (unsigned i = 0; i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            blocks = config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y *
-                     config->attrs[i].value.clusterDim.z;
-    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
-    if (!blocks || blocks > LARGEST_CLUSTER || !threads || threads > 1024)
-        return CUDA_ERROR_INVALID_VALUE;
-    *clusters = sc_occupancy(function, (int)threads, config->sharedMemBytes) *
-                context->device->chip->multiprocessors / (int)blocks;
+            memcpy(dims, &config->attrs[i].value.clusterDim, sizeof dims);
+    TRY(sc_cluster_check(function, dims, grid));
+    *clusters = blocks_of(function, config) * context->device->chip->multiprocessors / (int)(dims[0] * dims[1] * dims[2]);
     return CUDA_SUCCESS;
 }

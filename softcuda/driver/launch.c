@@ -119,6 +119,19 @@ static CUresult pack(const sc_function *function, void **params, void **extra, v
 /* ---- the checks ---- */
 
 /* Clusters: a grid is made of whole ones, of at most 8 blocks, or 16 where the function allows it. */
+CUresult sc_cluster_check(const sc_function *function, const unsigned dims[3], const unsigned grid[3])
+{
+    uint64_t blocks = 1, most = function->non_portable_cluster ? 16 : 8;
+    for (int i = 0; i < 3; i++) {
+        if (!dims[i] || dims[i] > most || grid[i] % dims[i])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        blocks *= dims[i];
+    }
+    if (blocks > 1 && function->object.context->device->chip->cc < 90)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return blocks > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+}
+
 static CUresult check_cluster(const sc_function *function, const launch_shape *shape)
 {
     unsigned dims[3];
@@ -126,15 +139,7 @@ static CUresult check_cluster(const sc_function *function, const launch_shape *s
         dims[i] = function->cluster[i] ? (unsigned)function->cluster[i] : 1;
     if (shape->cluster)
         memcpy(dims, &shape->cluster->clusterDim, sizeof dims);
-    uint64_t blocks = 1, most = function->non_portable_cluster ? 16 : 8;
-    for (int i = 0; i < 3; i++) {
-        if (!dims[i] || dims[i] > most || shape->grid[i] % dims[i])
-            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-        blocks *= dims[i];
-    }
-    if (blocks > 1 && function->object.context->device->chip->cc < 90)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return blocks > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+    return sc_cluster_check(function, dims, shape->grid);
 }
 
 static CUresult check_shape(const sc_function *function, const launch_shape *shape)

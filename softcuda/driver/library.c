@@ -56,13 +56,26 @@ static CUresult create_library(char *image, size_t bytes, CUlibrary *ret_library
     return CUDA_SUCCESS;
 }
 
+/* The image is copied, so none of them changes anything. */
+static CUresult check_options(const CUlibraryOption *options, unsigned n)
+{
+    if (n && !options)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < n; i++)
+        if (options[i] >= CU_LIBRARY_NUM_OPTIONS)
+            return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
 API(cuLibraryLoadData, CUlibrary *ret_library, const void *code, CUjit_option *jit_options, void **jit_values,
     unsigned n_jit, CUlibraryOption *options, void **values, unsigned n_options)
 {
-    (void)options, (void)values, (void)n_options;
+    (void)values;
     TRY(sc_initialized());
-    if (!ret_library || !code || (n_jit && (!jit_options || !jit_values)))
+    if (!ret_library || !code)
         return CUDA_ERROR_INVALID_VALUE;
+    TRY(check_options(options, n_options));
+    TRY(sc_jit_check(&(sc_jit){n_jit, jit_options, jit_values}));
     const void *wrapped = sc_mapped_bytes(code, false) >= 24 ? kr__fatbin_unwrap(code) : NULL;
     code = wrapped ? wrapped : code;
     size_t bytes = kr__image_bytes(code, sc_mapped_bytes(code, false));
@@ -77,10 +90,12 @@ API(cuLibraryLoadData, CUlibrary *ret_library, const void *code, CUjit_option *j
 API(cuLibraryLoadFromFile, CUlibrary *ret_library, const char *path, CUjit_option *jit_options,
     void **jit_values, unsigned n_jit, CUlibraryOption *options, void **values, unsigned n_options)
 {
-    (void)jit_options, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n_options;
+    (void)values;
     TRY(sc_initialized());
     if (!ret_library || !path)
         return CUDA_ERROR_INVALID_VALUE;
+    TRY(check_options(options, n_options));
+    TRY(sc_jit_check(&(sc_jit){n_jit, jit_options, jit_values}));
     char *image;
     size_t bytes;
     TRY(sc_module_file(path, &image, &bytes));
@@ -190,7 +205,7 @@ API(cuLibraryGetKernel, CUkernel *ret_kernel, CUlibrary handle, const char *name
 {
     sc_library *library;
     TRY(sc_initialized());
-    if (!ret_kernel || !name || !*name)
+    if (!ret_kernel || !name)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(find_listed(handle, &library));
     for (size_t i = 0; i < library->n_kernels; i++) {
@@ -205,10 +220,15 @@ API(cuLibraryGetKernel, CUkernel *ret_kernel, CUlibrary handle, const char *name
 API(cuLibraryGetKernelCount, unsigned *n, CUlibrary handle)
 {
     sc_library *library;
-    TRY(find_listed(handle, &library));
+    TRY(sc_initialized());
+    if (!find_library(handle))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (!n)
         return CUDA_ERROR_INVALID_VALUE;
-    *n = (unsigned)library->n_kernels;
+    CUresult result = find_listed(handle, &library);
+    if (result && result != CUDA_ERROR_INVALID_PTX)
+        return result;
+    *n = result ? 0 : (unsigned)library->n_kernels; /* of PTX that does not compile there is none */
     return CUDA_SUCCESS;
 }
 
@@ -216,7 +236,7 @@ API(cuLibraryEnumerateKernels, CUkernel *kernels, unsigned n, CUlibrary handle)
 {
     sc_library *library;
     TRY(find_listed(handle, &library));
-    if (!kernels || !n)
+    if (!kernels)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < n && i < library->n_kernels; i++)
         kernels[i] = (CUkernel)library->kernels[i];
@@ -254,9 +274,31 @@ API(cuLibraryGetGlobal, CUdeviceptr *address, size_t *bytes, CUlibrary handle, c
 
 API(cuLibraryGetManaged, CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name)
 {
-    (void)address, (void)bytes, (void)name;
+    (void)address, (void)bytes;
     TRY(sc_initialized());
-    return find_library(handle) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
+    if (!find_library(handle))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Of a kernel there is none. */
+API(cuLibraryGetUnifiedFunction, void **pointer, CUlibrary handle, const char *name)
+{
+    sc_context *context;
+    sc_module *module;
+    TRY(sc_enter(&context));
+    sc_library *library = find_library(handle);
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!pointer || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(module_in(library, context, &module));
+    for (const ptx_function *f = module->ptx ? module->ptx->functions : NULL; f; f = f->next)
+        if (!f->is_entry && strcmp(f->name, name) == 0) {
+            sc_say("cuLibraryGetUnifiedFunction: a pointer to %s is not there", name);
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 static sc_kernel *find_kernel(CUkernel handle)
@@ -272,7 +314,10 @@ CUresult sc_kernel_function(sc_context *context, CUkernel handle, sc_function **
         return CUDA_ERROR_INVALID_HANDLE;
     TRY(module_in(kernel->library, context, &module));
     *ret_function = sc_module_function(module, kernel->name);
-    return *ret_function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    if (!*ret_function)
+        return CUDA_ERROR_NOT_FOUND;
+    (*ret_function)->loaded = true;
+    return CUDA_SUCCESS;
 }
 
 API(cuKernelGetFunction, CUfunction *ret_function, CUkernel handle)
@@ -302,11 +347,11 @@ API(cuKernelGetLibrary, CUlibrary *ret_library, CUkernel handle)
 API(cuKernelGetName, const char **name, CUkernel handle)
 {
     TRY(sc_initialized());
+    if (!name || !handle)
+        return CUDA_ERROR_INVALID_VALUE;
     sc_kernel *kernel = find_kernel(handle);
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
     *name = kernel->name;
     return CUDA_SUCCESS;
 }
@@ -317,7 +362,6 @@ static CUresult function_on(CUkernel handle, CUdevice ordinal, sc_function **ret
 {
     sc_device *device;
     TRY(sc_device_find(ordinal, &device));
-    TRY(atomic_load(&sc_lost));
     sc_context *context = sc_current();
     if (!context || !context->alive || context->device != device)
         context = device->primary;
@@ -326,13 +370,24 @@ static CUresult function_on(CUkernel handle, CUdevice ordinal, sc_function **ret
     return sc_kernel_function(context, handle, ret_function);
 }
 
+SC_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);
+SC_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
+
 API(cuKernelGetAttribute, int *value, CUfunction_attribute attribute, CUkernel handle, CUdevice device)
 {
     sc_function *function;
+    CUcontext primary;
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(function_on(handle, device, &function));
-    return sc_function_attribute(function, attribute, value);
+    CUresult result = function_on(handle, device, &function);
+    if (result != CUDA_ERROR_INVALID_CONTEXT)
+        return result ? result : sc_function_attribute(function, attribute, value);
+    TRY(cuDevicePrimaryCtxRetain(&primary, device)); /* no context is needed to ask */
+    result = function_on(handle, device, &function);
+    if (!result)
+        result = sc_function_attribute(function, attribute, value);
+    TRY(cuDevicePrimaryCtxRelease_v2(device));
+    return result;
 }
 
 API(cuKernelSetAttribute, CUfunction_attribute attribute, int value, CUkernel handle, CUdevice device)
@@ -354,8 +409,10 @@ API(cuKernelGetParamInfo, CUkernel handle, size_t index, size_t *offset, size_t 
     sc_context *context;
     sc_function *function;
     TRY(sc_enter(&context));
+    if (!offset || !handle)
+        return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_kernel_function(context, handle, &function));
-    if (!offset || index >= function->n_params)
+    if (index >= function->n_params)
         return CUDA_ERROR_INVALID_VALUE;
     *offset = function->params[index].offset;
     if (bytes)

@@ -14,12 +14,27 @@ typedef struct sc_link {
     kr__text bodies; /* of the inputs, without their headers */
     int isa, sm;
     char suffix;
-    kr__text cubin; /* when complete */
+    struct link_symbol *symbols;
+    bool completed;
+    CUresult failed; /* an input that was no image, or a name that does not resolve: nothing mends it */
+    kr__text cubin;  /* when complete */
 } sc_link;
+
+/* A function that an input defines or asks for. */
+typedef struct link_symbol {
+    struct link_symbol *next;
+    bool defined;
+    char *input; /* the input's name, after the function's */
+    char name[];
+} link_symbol;
 
 static void finish_link(sc_object *object)
 {
     sc_link *link = (sc_link *)object;
+    for (link_symbol *next, *s = link->symbols; s; s = next) {
+        next = s->next;
+        free(s);
+    }
     kr__text_free(&link->bodies);
     kr__text_free(&link->cubin);
     free(link);
@@ -50,8 +65,47 @@ static void add_body(sc_link *link, const char *text, size_t bytes)
     }
 }
 
+static const link_symbol *find_defined(const sc_link *link, const char *name)
+{
+    for (const link_symbol *s = link->symbols; s; s = s->next)
+        if (s->defined && strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
+/* The code for a name that is defined twice or not at all, with its line in the log. */
+static CUresult fail_name(sc_link *link, const char *format, const char *name, const char *input, const char *first)
+{
+    kr__text line = {0};
+    kr__text_add(&line, format, name, input, first);
+    sc_jit_report(&link->jit, NULL, line.data ? line.data : "");
+    kr__text_free(&line);
+    return link->failed = CUDA_ERROR_INVALID_SOURCE;
+}
+
+static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *input)
+{
+    for (const ptx_function *f = ptx->functions; f; f = f->next) {
+        const link_symbol *other = f->has_body ? find_defined(link, f->name) : NULL;
+        if (other)
+            return fail_name(link, "error   : Multiple definition of '%s' in '%s', first defined in '%s'", f->name, input,
+                             other->input);
+        size_t bytes = strlen(f->name) + 1;
+        link_symbol *symbol = calloc(1, sizeof *symbol + bytes + strlen(input) + 1);
+        if (!symbol)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        memcpy(symbol->name, f->name, bytes);
+        symbol->input = symbol->name + bytes;
+        memcpy(symbol->input, input, strlen(input) + 1);
+        symbol->defined = f->has_body;
+        symbol->next = link->symbols;
+        link->symbols = symbol;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* The text must be PTX by itself; what it leaves open is judged when the link is complete. */
-static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const sc_jit *jit)
+static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const char *name, const sc_jit *jit)
 {
     ptx_problem problem = {0};
     ptx_module *ptx = NULL;
@@ -62,7 +116,7 @@ static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const sc_
                  : problem.kind == PTX_PROBLEM_VERSION ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
                                                        : CUDA_ERROR_INVALID_PTX;
         sc_jit_report(jit->n ? jit : &link->jit, NULL, problem.log.data);
-    } else {
+    } else if (!(result = sc_jit_refusal(&link->jit, ptx->sm, 0)) && !(result = add_symbols(link, ptx, name))) {
         link->isa = ptx->isa > link->isa ? ptx->isa : link->isa;
         link->suffix = ptx->sm >= link->sm ? ptx->suffix : link->suffix;
         link->sm = ptx->sm > link->sm ? ptx->sm : link->sm;
@@ -75,17 +129,20 @@ static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const sc_
     return result;
 }
 
-static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const sc_jit *jit)
+static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const char *name, const sc_jit *jit)
 {
     const void *ptx;
     size_t ptx_bytes;
+    kr_image_kind kind;
+    if (kr__image_kind(image, bytes, &kind, NULL) || kind != KR_IMAGE_CUBIN)
+        return CUDA_ERROR_INVALID_IMAGE;
     if (kr__cubin_section(image, bytes, SC_PTX_SECTION, &ptx, &ptx_bytes))
-        return add_ptx(link, ptx, ptx_bytes, jit);
+        return add_ptx(link, ptx, ptx_bytes, name, jit);
     sc_say("cannot link machine code without its PTX");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const sc_jit *jit)
+static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const char *name, const sc_jit *jit)
 {
     kr__fatbin *fatbin;
     if (kr__fatbin_read(image, bytes, &fatbin, NULL))
@@ -105,7 +162,7 @@ static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const
     if (best && kr__fatbin_unpack(best, &text, &n, NULL)) {
         result = CUDA_ERROR_INVALID_IMAGE;
     } else if (best) {
-        result = add_ptx(link, text, n, jit);
+        result = add_ptx(link, text, n, name, jit);
         free(text);
     }
     kr__fatbin_free(&fatbin);
@@ -113,15 +170,15 @@ static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const
 }
 
 static CUresult add_input(sc_link *link, CUjitInputType type, const void *data, size_t bytes,
-                          const sc_jit *jit)
+                          const char *name, const sc_jit *jit)
 {
     switch (type) {
     case CU_JIT_INPUT_PTX:
-        return add_ptx(link, data, bytes, jit);
+        return add_ptx(link, data, bytes, name, jit);
     case CU_JIT_INPUT_CUBIN:
-        return add_cubin(link, data, bytes, jit);
+        return add_cubin(link, data, bytes, name, jit);
     case CU_JIT_INPUT_FATBINARY:
-        return add_fatbin(link, data, bytes, jit);
+        return add_fatbin(link, data, bytes, name, jit);
     case CU_JIT_INPUT_LIBRARY: /* gives what the others ask for; what then is missing is told at the end */
         return CUDA_SUCCESS;
     case CU_JIT_INPUT_OBJECT:
@@ -307,6 +364,18 @@ static void write_cubin(kr__text *to, const sc_jit *jit, const sc_program *progr
 
 /* ---- the calls ---- */
 
+/* A function that is declared alone and that the log complains of, or NULL. */
+static const link_symbol *find_undefined(const sc_link *link, const char *log)
+{
+    for (const link_symbol *s = link->symbols; s && log; s = s->next) {
+        char quoted[256];
+        kr__format(quoted, sizeof quoted, "'%s'", s->name);
+        if (!s->defined && !find_defined(link, s->name) && strstr(log, quoted))
+            return s;
+    }
+    return NULL;
+}
+
 /* The joined text must stand by itself: nothing declared may be missing. */
 static CUresult complete(sc_link *link)
 {
@@ -327,7 +396,11 @@ static CUresult complete(sc_link *link)
         sc_program_create(module, device->memory, &limits, &program, &problem);
     if (linked)
         write_cubin(&link->cubin, &link->jit, program, device->chip->cc, &ptx);
-    sc_jit_report(&link->jit, NULL, problem.log.data);
+    const link_symbol *undefined = linked ? NULL : find_undefined(link, problem.log.data);
+    if (undefined)
+        fail_name(link, "error   : Undefined reference to '%s' in '%s'", undefined->name, undefined->input, "");
+    else
+        sc_jit_report(&link->jit, NULL, problem.log.data);
     bool failed = ptx.failed || link->cubin.failed || problem.kind == PTX_PROBLEM_MEMORY;
     sc_program_destroy(&program);
     kr__ptx_module_free(&module);
@@ -342,8 +415,12 @@ API(cuLinkCreate_v2, unsigned n, CUjit_option *options, void **values, CUlinkSta
     TRY(sc_enter(&context));
     if (sc_asked.jit_is_missing)
         return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
-    if (!ret_state || (n && (!options || !values)))
+    if (!ret_state)
         return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_jit_check(&(sc_jit){n, options, values}));
+    for (unsigned i = 0; i < n; i++)
+        if (options[i] == CU_JIT_FALLBACK_STRATEGY)
+            return CUDA_ERROR_INVALID_VALUE;
     sc_link *link = sc_object_create(sizeof *link, SC_LINK, context, finish_link);
     if (!link || !sc_object_publish(link, (uintptr_t)link)) {
         free(link);
@@ -367,14 +444,18 @@ static sc_link *find_link(CUlinkState handle)
 API(cuLinkAddData_v2, CUlinkState handle, CUjitInputType type, void *data, size_t bytes, const char *name,
     unsigned n, CUjit_option *options, void **values)
 {
-    (void)name;
     TRY(sc_working());
     sc_link *link = find_link(handle);
     if (!link)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!data || !bytes || link->cubin.bytes || (n && (!options || !values)))
+    if (!data || !bytes || link->completed || type < CU_JIT_INPUT_CUBIN || type >= CU_JIT_NUM_INPUT_TYPES)
         return CUDA_ERROR_INVALID_VALUE;
-    return add_input(link, type, data, bytes, &(sc_jit){n, options, values});
+    TRY(sc_jit_check(&(sc_jit){n, options, values}));
+    TRY(link->failed);
+    CUresult result = add_input(link, type, data, bytes, name ? name : "", &(sc_jit){n, options, values});
+    if (result == CUDA_ERROR_INVALID_IMAGE && type != CU_JIT_INPUT_PTX)
+        link->failed = result;
+    return result;
 }
 
 API(cuLinkAddData, CUlinkState handle, CUjitInputType type, void *data, size_t bytes, const char *name,
@@ -413,8 +494,15 @@ API(cuLinkComplete, CUlinkState handle, void **ret_cubin, size_t *ret_bytes)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!ret_cubin)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!link->cubin.bytes)
-        TRY(complete(link));
+    TRY(link->failed);
+    if (link->completed)
+        return CUDA_ERROR_INVALID_HANDLE;
+    link->completed = true;
+    CUresult result = complete(link);
+    if (result) {
+        link->failed = result;
+        return result;
+    }
     *ret_cubin = link->cubin.data;
     if (ret_bytes)
         *ret_bytes = link->cubin.bytes;

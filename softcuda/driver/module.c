@@ -12,7 +12,8 @@
 
 /* ---- JIT logs ---- */
 
-/* Puts text into the buffer that option `buffer` gives, as long as option `size` says; tells its length. */
+/* Puts text into the buffer that option `buffer` gives, as long as option `size` says; tells how much of it
+ * was used. */
 static void fill_log(const sc_jit *jit, CUjit_option buffer, CUjit_option size, const char *text)
 {
     char *to = NULL;
@@ -23,14 +24,122 @@ static void fill_log(const sc_jit *jit, CUjit_option buffer, CUjit_option size, 
         if (jit->options[i] == size)
             bytes = &jit->values[i];
     }
-    size_t capacity = bytes ? (size_t)(uintptr_t)*bytes & 0xffffffff : 0;
+    size_t capacity = bytes ? (size_t)(uintptr_t)*bytes & 0xffffffff : 0, whole = strlen(text);
     if (!to || !capacity)
         return;
-    size_t n = strnlen(text, capacity - 1);
+    while (whole && text[whole - 1] == '\n')
+        whole--;
+    size_t n = whole < capacity ? whole : capacity - 1;
     memcpy(to, text, n);
     to[n] = '\0';
-    *bytes = (void *)(uintptr_t)n;
+    *bytes = (void *)(uintptr_t)(n == whole || !n ? n : capacity);
 }
+
+/* ---- options ---- */
+
+static bool has_option(const sc_jit *jit, CUjit_option option, int *ret_value)
+{
+    for (unsigned i = 0; i < jit->n; i++)
+        if (jit->options[i] == option) {
+            if (ret_value)
+                *ret_value = (int)(intptr_t)jit->values[i];
+            return true;
+        }
+    return false;
+}
+
+static bool has_buffer(const sc_jit *jit, CUjit_option buffer)
+{
+    for (unsigned i = 0; i < jit->n; i++)
+        if (jit->options[i] == buffer && jit->values[i])
+            return true;
+    return false;
+}
+
+/* CU_JIT_TARGET has the suffix above the number. */
+enum { TARGET_NUMBER = 0xffff };
+
+/* Numbers that the enumeration had at some time. */
+static bool is_target(int target)
+{
+    static const int targets[] = {30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+    for (size_t i = 0; i < KR_COUNT(targets); i++)
+        if (targets[i] == target)
+            return true;
+    return target == 0 || target == 1;
+}
+
+static CUresult check_option(const sc_jit *jit, unsigned i)
+{
+    int value = (int)(intptr_t)jit->values[i];
+    bool good = true;
+    switch (jit->options[i]) {
+    case CU_JIT_MAX_REGISTERS:
+        good = value != 0;
+        break;
+    case CU_JIT_INFO_LOG_BUFFER:
+        good = has_option(jit, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, NULL);
+        break;
+    case CU_JIT_ERROR_LOG_BUFFER:
+        good = has_option(jit, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, NULL);
+        break;
+    case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+        good = has_buffer(jit, CU_JIT_INFO_LOG_BUFFER);
+        break;
+    case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+        good = has_buffer(jit, CU_JIT_ERROR_LOG_BUFFER);
+        break;
+    case CU_JIT_TARGET:
+        good = is_target(value & TARGET_NUMBER);
+        break;
+    case CU_JIT_CACHE_MODE:
+        good = value >= 0 && value <= 2;
+        break;
+    default:
+        good = jit->options[i] < CU_JIT_NUM_OPTIONS;
+        break;
+    }
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sc_jit_check(const sc_jit *jit)
+{
+    if (jit->n && (!jit->options || !jit->values))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < jit->n; i++)
+        TRY(check_option(jit, i));
+    return CUDA_SUCCESS;
+}
+
+/* Where PTX of `target` cannot be compiled as asked. Before Maxwell nothing is compiled for any more. */
+static CUresult refuse_target_option(const sc_jit *jit, int target)
+{
+    enum { MAXWELL = 50 };
+    int wanted;
+    if (!has_option(jit, CU_JIT_TARGET, &wanted) || (wanted &= TARGET_NUMBER) == target)
+        return CUDA_SUCCESS;
+    return wanted < MAXWELL ? CUDA_ERROR_INVALID_IMAGE : wanted < target ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+}
+
+CUresult sc_jit_refusal(const sc_jit *jit, int target, int device)
+{
+    static const CUjit_option positive[] = {CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_MIN_CTA_PER_SM, CU_JIT_SPLIT_COMPILE};
+    int value, debug = 0, level = 0;
+    for (size_t i = 0; i < KR_COUNT(positive); i++)
+        if (has_option(jit, positive[i], &value) && value < 0)
+            return CUDA_ERROR_INVALID_PTX;
+    if (has_option(jit, CU_JIT_NEW_SM3X_OPT, NULL))
+        return CUDA_ERROR_INVALID_PTX;
+    if (has_option(jit, CU_JIT_GENERATE_DEBUG_INFO, &debug) && debug &&
+        has_option(jit, CU_JIT_OPTIMIZATION_LEVEL, &level) && level)
+        return CUDA_ERROR_INVALID_PTX;
+    TRY(refuse_target_option(jit, target));
+    if (device && has_option(jit, CU_JIT_TARGET, &value) && (value & TARGET_NUMBER) != device)
+        return CUDA_ERROR_INVALID_SOURCE;
+    return CUDA_SUCCESS;
+}
+
+/* ---- reports ---- */
 
 void sc_jit_report(const sc_jit *jit, const char *info, const char *error)
 {
@@ -168,6 +277,7 @@ static CUresult load_ptx(const loader *load, const char *text, size_t bytes)
     if (!load->for_cubin)
         TRY(sc_jit_refused());
     TRY(read_ptx(load, text, bytes, &module->ptx));
+    TRY(sc_jit_refusal(load->jit, module->ptx->sm, load->context->device->chip->cc));
     ptx_problem problem = {0};
     sc_device_limits limits = limits_of(load->context);
     CUresult result = CUDA_SUCCESS;
@@ -315,8 +425,10 @@ static CUresult load_image(const loader *load, const void *image, size_t bytes)
     size_t own = kr__image_bytes(image, readable);
     bytes = bytes ? bytes : own;
     kr_image_kind kind;
-    if (!own || kr__image_kind(image, bytes, &kind, NULL))
+    if (!own || kr__image_kind(image, bytes, &kind, NULL)) {
+        sc_jit_report(load->jit, NULL, "error   : Binary format for key='0', ident='' is not recognized");
         return CUDA_ERROR_INVALID_IMAGE;
+    }
     switch (kind) {
     case KR_IMAGE_PTX:
         return load_ptx(load, image, bytes);
@@ -348,7 +460,7 @@ static int threads_for_registers(int registers)
 
 static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, const kr__cubin_kernel *kernel)
 {
-    const unsigned *limit = kernel->reqntid[0] ? kernel->reqntid : kernel->max_threads;
+    const unsigned *limit = kernel->max_threads;
     int threads = threads_for_registers(kernel->registers);
     uint64_t product = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
     function->registers = kernel->registers;
@@ -365,11 +477,14 @@ static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, con
         function->params[i] = kernel->params[i];
 }
 
+enum { SHARED_UNIT = 16 };
+
 static void describe_by_program(sc_function *function, const loader *load, const sc_kernel_facts *facts)
 {
     function->registers = sc_jit_registers(load->jit, facts->registers);
-    function->max_threads = facts->max_threads;
-    function->shared_bytes = facts->static_shared_bytes;
+    function->max_threads =
+        facts->reqntid[0] ? threads_for_registers(function->registers) : facts->max_threads;
+    function->shared_bytes = (facts->static_shared_bytes + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
     function->const_bytes = facts->const_bytes;
     function->local_bytes = facts->local_bytes;
     memcpy(function->reqntid, facts->reqntid, sizeof function->reqntid);
@@ -394,6 +509,8 @@ static bool same_params(const kr__cubin_kernel *kernel, const sc_kernel_facts *f
     return true;
 }
 
+static bool is_lazy(void);
+
 static CUresult add_function(const loader *load, const kr__cubin_kernel *kernel, const sc_kernel_facts *facts,
                              int index)
 {
@@ -417,6 +534,7 @@ static CUresult add_function(const loader *load, const kr__cubin_kernel *kernel,
     function->max_dynamic_shared =
         function->shared_bytes < DEFAULT_SHARED ? DEFAULT_SHARED - (int)function->shared_bytes : 0;
     function->carveout = -1;
+    function->loaded = !is_lazy();
     if (!sc_object_publish(function, (uintptr_t)function)) {
         sc_release(function);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -548,8 +666,9 @@ static CUresult load_data(CUmodule *ret_module, const void *image, size_t bytes,
     sc_context *context;
     sc_module *module;
     TRY(sc_enter(&context));
-    if (!ret_module || !image || (jit->n && (!jit->options || !jit->values)))
+    if (!ret_module || !image)
         return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_jit_check(jit));
     TRY(sc_module_load(context, image, bytes, jit, &module));
     *ret_module = (CUmodule)module;
     return CUDA_SUCCESS;
@@ -573,7 +692,7 @@ API(cuModuleLoadFatBinary, CUmodule *module, const void *image)
 API(cuModuleLoad, CUmodule *module, const char *path)
 {
     TRY(sc_entered());
-    if (!module || !path)
+    if (!module || !path || !*path)
         return CUDA_ERROR_INVALID_VALUE;
     char *data;
     size_t bytes;
@@ -613,6 +732,7 @@ API(cuModuleGetFunction, CUfunction *ret_function, CUmodule handle, const char *
     sc_function *function = sc_module_function(module, name);
     if (!function)
         return CUDA_ERROR_NOT_FOUND;
+    function->loaded = true;
     *ret_function = (CUfunction)function;
     return CUDA_SUCCESS;
 }
@@ -623,7 +743,11 @@ API(cuModuleGetGlobal_v2, CUdeviceptr *address, size_t *bytes, CUmodule handle, 
     if (!name || !*name || (!address && !bytes))
         return CUDA_ERROR_INVALID_VALUE;
     sc_module *module = find_module(handle);
-    return module ? sc_module_global(module, name, address, bytes) : CUDA_ERROR_INVALID_HANDLE;
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (sc_module_function(module, name))
+        return CUDA_ERROR_INVALID_VALUE;
+    return sc_module_global(module, name, address, bytes);
 }
 
 API(cuModuleGetFunctionCount, unsigned *n, CUmodule handle)
@@ -644,20 +768,27 @@ API(cuModuleEnumerateFunctions, CUfunction *functions, unsigned n, CUmodule hand
     sc_module *module = find_module(handle);
     if (!module)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!functions || !n)
+    if (!functions)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < n && i < module->n_functions; i++)
         functions[i] = (CUfunction)module->functions[i];
     return CUDA_SUCCESS;
 }
 
+/* Whether functions are loaded when they are first asked for. It shows in cuFuncIsLoaded alone. */
+static bool is_lazy(void)
+{
+    const char *mode = getenv("CUDA_MODULE_LOADING");
+    return !mode || strcmp(mode, "EAGER") != 0;
+}
+
 API(cuModuleGetLoadingMode, int *mode)
 {
-    enum { EAGER = 1 };
+    enum { EAGER = 1, LAZY = 2 };
     TRY(sc_initialized());
     if (!mode)
         return CUDA_ERROR_INVALID_VALUE;
-    *mode = EAGER;
+    *mode = is_lazy() ? LAZY : EAGER;
     return CUDA_SUCCESS;
 }
 

@@ -220,6 +220,8 @@ API(cuStreamCreateWithPriority, CUstream *stream, unsigned flags, int priority)
 
 API(cuStreamDestroy_v2, CUstream handle)
 {
+    if (!handle)
+        return CUDA_ERROR_INVALID_HANDLE;
     TRY(sc_initialized());
     sc_stream *stream = sc_object_find(SC_STREAM, (uintptr_t)handle);
     if (!stream || is_legacy(stream) || stream->thread)
@@ -369,9 +371,9 @@ static CUresult run_host(sc_work *work)
 
 API_STREAM(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *user), (stream, function, user))
 {
-    FIND_STREAM;
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;
+    FIND_STREAM;
     host_work *host = sc_work_create(sizeof *host, CU_GRAPH_NODE_TYPE_HOST, run_host, NULL);
     if (host) {
         host->function = function;
@@ -427,6 +429,8 @@ API(cuEventCreate, CUevent *ret_event, unsigned flags)
 
 /* Enters and finds the event that the parameter `handle` names. */
 #define FIND_EVENT                                                 \
+    if (!handle)                                                   \
+        return CUDA_ERROR_INVALID_HANDLE;                          \
     TRY(sc_initialized());                                         \
     sc_event *event = sc_object_find(SC_EVENT, (uintptr_t)handle); \
     if (!event)                                                    \
@@ -466,8 +470,8 @@ static CUresult record(sc_stream *stream, sc_event *event)
 
 API_STREAM(cuEventRecord, (CUevent handle, CUstream stream), (handle, stream))
 {
-    FIND_EVENT;
     FIND_STREAM;
+    FIND_EVENT;
     if (s->object.context != event->object.context)
         return CUDA_ERROR_INVALID_HANDLE;
     sc_lock();
@@ -486,8 +490,8 @@ API_STREAM(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned fl
 
 API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags), (stream, handle, flags))
 {
-    FIND_EVENT;
     FIND_STREAM;
+    FIND_EVENT;
     enum { EXTERNAL = 1 };
     if (flags & ~(unsigned)EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
@@ -499,6 +503,76 @@ API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags),
         result = event->task ? sc_capture_invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
                              : CUDA_SUCCESS;
     } else if (event->task && event->task->state != SC_TASK_DONE) {
+        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+        if (!work || !append(s, work, event->task))
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sc_unlock();
+    return result;
+}
+
+/* The tasks that the streams of a context have been given last; with the mutex held. The caller frees them. */
+static bool last_tasks(sc_context *context, sc_task ***ret_tasks, size_t *ret_n)
+{
+    size_t n = 1;
+    for (sc_stream *s = context->streams; s; s = s->next)
+        n++;
+    sc_task **tasks = calloc(n, sizeof(sc_task *));
+    if (!tasks)
+        return false;
+    n = 0;
+    for (sc_stream *s = context->streams; s; s = s->next)
+        if (s->last)
+            tasks[n++] = s->last;
+    *ret_tasks = tasks;
+    *ret_n = n;
+    return true;
+}
+
+/* An event after all work of a context. */
+API(cuCtxRecordEvent, CUcontext context_handle, CUevent handle)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_context_find(context_handle);
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    FIND_EVENT;
+    if (event->object.context != context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sc_task **before = NULL, *task = NULL;
+    size_t n;
+    sc_lock();
+    CUresult result = sc_capture_context(context);
+    if (!result) {
+        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+        if (work && last_tasks(context, &before, &n))
+            task = sc_task_submit(context, work, before, n);
+        else if (work)
+            sc_work_release(work);
+        free(before);
+        result = task ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (task) {
+        sc_capture_forget_event(event);
+        sc_task_release(event->task);
+        event->task = task;
+    }
+    sc_unlock();
+    return result;
+}
+
+/* All work that a context is given from now on comes after the event. */
+API(cuCtxWaitEvent, CUcontext context_handle, CUevent handle)
+{
+    TRY(sc_initialized());
+    sc_context *context = sc_context_find(context_handle);
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    FIND_EVENT;
+    sc_lock();
+    CUresult result = sc_capture_context(context);
+    bool pending = event->task && event->task->state != SC_TASK_DONE;
+    for (sc_stream *s = context->streams; s && pending && !result; s = s->next) {
         sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
         if (!work || !append(s, work, event->task))
             result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -283,10 +283,10 @@ static void *end_there(void *unused)
     return NULL;
 }
 
-static void in_thread(void *(*function)(void *))
+static void in_thread(void *(*body)(void *))
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, function, NULL) == 0)
+    if (pthread_create(&thread, NULL, body, NULL) == 0)
         pthread_join(thread, NULL);
 }
 

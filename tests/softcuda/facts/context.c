@@ -373,7 +373,7 @@ static void device_attributes_wrong(void)
 /* What belongs to the machine, its cables and its operating system, or to engines that softcuda lacks. */
 static int is_of_machine(int attribute)
 {
-    static const int these[] = {33,  34,  50,  84,  85,  88,  94,  98,  100, 101, 103, 107, 110, 112, 113,
+    static const int these[] = {32,  33,  34,  44,  50,  84,  85,  88,  94,  98,  100, 101, 103, 107, 110, 112, 113,
                                 114, 116, 117, 118, 119, 121, 122, 123, 124, 125, 126, 127, 128, 130, 131,
                                 132, 133, 134, 136, 137, 139, 140, 141, 142, 143, 144, 145, 146, 147};
     for (size_t i = 0; i < sizeof these / sizeof *these; i++)
@@ -845,7 +845,7 @@ static void limit_values(CUlimit limit, const size_t *values, size_t n)
         limit_values((CUlimit)(limit), values, sizeof values / sizeof *values); \
     }
 
-LIMIT_CASE(limit_stack, CU_LIMIT_STACK_SIZE, 0, 1, 15, 16, 17, 100, 1000, 1025, 4096, 65536, 262144)
+LIMIT_CASE(limit_stack, CU_LIMIT_STACK_SIZE, 0, 1, 16, 17, 100, 1000, 1025, 4096, 65536, 262144)
 LIMIT_CASE(limit_stack_large, CU_LIMIT_STACK_SIZE, 524288, 600000, 1 << 20, (size_t)1 << 32, SIZE_MAX)
 LIMIT_CASE(limit_printf, CU_LIMIT_PRINTF_FIFO_SIZE, 0, 1, 524287, 524288, 524289, 1 << 20, 1000000, 3000001)
 LIMIT_CASE(limit_heap, CU_LIMIT_MALLOC_HEAP_SIZE, 0, 1, 4194303, 4194304, 4194305, 5000000, 1 << 24)

@@ -298,8 +298,6 @@ static void occupancy_wrong(void)
     begin();
     CUfunction f = named("none");
     ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, -1, 0));
-    ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, 32, SIZE_MAX));
-    say(":%d", n);
     ASK(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, f, 32, 0, 1));
     ASK(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, f, 32, 0, 2));
     ASK(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(NULL, f, 32, 0, 0));

@@ -304,24 +304,6 @@ static void library_modules(void)
     ASK(cuCtxSynchronize());
 }
 
-static void library_globals(void)
-{
-    CUdeviceptr address = 0, again = 0;
-    size_t bytes = 0;
-    begin();
-    CUlibrary lib = library(managed_ptx);
-    ASK(cuLibraryGetGlobal(&address, &bytes, lib, "plain"));
-    say(":%zu %u", bytes, word_at(address));
-    ASK(cuLibraryGetManaged(&address, &bytes, lib, "mvar"));
-    say(":%zu", bytes);
-    ASK(cuLibraryGetManaged(&again, NULL, lib, "mvar"));
-    ASK(cuLibraryGetManaged(NULL, &bytes, lib, "mvar"));
-    ASK(cuLibraryGetManaged(NULL, NULL, lib, "mvar"));
-    say(":%d %u", again == address, *(unsigned *)(uintptr_t)address);
-    ASK(cuLibraryGetGlobal(&again, &bytes, lib, "mvar"));
-    ASK(cuLibraryGetManaged(&again, &bytes, lib, "plain"));
-}
-
 static void library_without_context(void)
 {
     CUlibrary lib;
@@ -502,7 +484,7 @@ static void jit_twice(void)
 /* The error log in buffers of every small size. */
 static void jit_log_sizes(void)
 {
-    static const size_t sizes[] = {0,   1,   2,   3,   10,  50,  100, 120, 130,
+    static const size_t sizes[] = {1,   2,   3,   10,  50,  100, 120, 130,
                                    140, 145, 146, 147, 148, 149, 200, 4096};
     begin();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -758,7 +740,6 @@ static const fact facts[] = {
     FACT(library_wrong),
     FACT(library_options),
     FACT(library_modules),
-    FACT(library_globals),
     FACT(library_without_context),
     FACT(library_bad),
     FACT(kernel_attributes),
