@@ -87,7 +87,8 @@ static void begin(sc_context *context, unsigned flags, unsigned api_version)
     };
     for (unsigned i = 0; i < SC_N_LIMITS; i++)
         context->limits[i] = limits[i];
-    context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = (size_t)context->device->chip->persisting_l2_bytes / 10 * 3;
+    context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] =
+        (size_t)context->device->chip->persisting_l2_bytes / 10 * 3;
     context->flags = flags;
     context->api_version = api_version;
     context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
@@ -226,7 +227,8 @@ API(cuCtxCreate_v4, CUcontext *context, const CUctxCreateParams *params, unsigne
 {
     if (params && params->cigParams)
         return CUDA_ERROR_NOT_SUPPORTED; /* to share with a graphics API */
-    return params ? cuCtxCreate_v3(context, params->execAffinityParams, params->numExecAffinityParams, flags, device)
+    return params ? cuCtxCreate_v3(context, params->execAffinityParams, params->numExecAffinityParams, flags,
+                                   device)
                   : create_current(context, flags, device, 3020);
 }
 
@@ -251,7 +253,7 @@ API(cuCtxDestroy, CUcontext handle)
     return cuCtxDestroy_v2(handle);
 }
 
-SC_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) SC_ENTRY(cuDevicePrimaryCtxRelease_v2);
 
 API(cuCtxAttach, CUcontext *ret_context, unsigned flags)
 {
@@ -279,7 +281,8 @@ API(cuCtxDetach, CUcontext handle)
     sc_unlock();
     if (attached)
         return CUDA_SUCCESS;
-    return context->is_primary ? cuDevicePrimaryCtxRelease_v2(context->device->ordinal) : cuCtxDestroy_v2(handle);
+    return context->is_primary ? cuDevicePrimaryCtxRelease_v2(context->device->ordinal)
+                               : cuCtxDestroy_v2(handle);
 }
 
 /* ---- the stack ---- */

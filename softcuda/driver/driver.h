@@ -26,20 +26,20 @@
 
 /* What a program calls is an entry of gate.S, which goes on to the function whose name in the object file
  * this is. Calls inside this folder go there at once. A declaration ahead of API() needs it too. */
-#define SC_FUNCTION(name) __asm__("sc_do_" #name)
+#define SC_ENTRY(name) __asm__("sc_do_" #name)
 #define SC_UNPACK(...) __VA_ARGS__
 
 /* Begins an exported function. */
 #define API(name, ...)                            \
-    CUresult name(__VA_ARGS__) SC_FUNCTION(name); \
+    CUresult name(__VA_ARGS__) SC_ENTRY(name); \
     CUresult name(__VA_ARGS__)
 
 /* Begins a function with a parameter `stream` that exists twice: NULL is the legacy default stream, or
  * (_ptsz) the thread's own. */
 #define API_STREAM(name, params, args)                    \
     static CUresult name##_on params;                     \
-    CUresult name params SC_FUNCTION(name);               \
-    CUresult name##_ptsz params SC_FUNCTION(name##_ptsz); \
+    CUresult name params SC_ENTRY(name);               \
+    CUresult name##_ptsz params SC_ENTRY(name##_ptsz); \
     CUresult name params                                  \
     {                                                     \
         return name##_on args;                            \
@@ -55,8 +55,8 @@
  * `stream` beside the parameters. */
 #define API_SYNC(name, params, args)                              \
     static CUresult name##_on(SC_UNPACK params, CUstream stream); \
-    CUresult name params SC_FUNCTION(name);                       \
-    CUresult name##_ptds params SC_FUNCTION(name##_ptds);         \
+    CUresult name params SC_ENTRY(name);                       \
+    CUresult name##_ptds params SC_ENTRY(name##_ptds);         \
     CUresult name params                                          \
     {                                                             \
         return name##_on(SC_UNPACK args, CU_STREAM_LEGACY);       \
@@ -95,7 +95,8 @@ typedef enum sc_kind {
     SC_NODE,
     SC_EXEC,
     SC_RANGE,
-    SC_PHYSICAL
+    SC_PHYSICAL,
+    SC_USER
 } sc_kind;
 
 typedef struct sc_context sc_context;
@@ -158,6 +159,7 @@ typedef struct sc_device {
     unsigned primary_refs;
     unsigned primary_flags;
     sc_pool *default_pool, *pool;
+    _Atomic uint64_t graph_memory[4]; /* by CUgraphMem_attribute */
 } sc_device;
 
 enum { SC_MAX_DEVICES = 64 };
@@ -249,7 +251,7 @@ struct sc_context {
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
     unsigned n_attached; /* by cuCtxAttach */
-    sc_context **peers; /* whose memory kernels here may touch */
+    sc_context **peers;  /* whose memory kernels here may touch */
     size_t n_peers;
     unsigned n_pending; /* tasks not yet done */
     sc_stream *streams; /* all, the default ones included */
@@ -328,11 +330,16 @@ struct sc_stream {
     unsigned flags;
     int priority;
     uint64_t id;
-    uint64_t thread; /* of a per-thread default stream; else 0 */
+    uint64_t thread;             /* of a per-thread default stream; else 0 */
+    CUaccessPolicyWindow window; /* this and the next three steer hardware: kept, without effect */
+    CUsynchronizationPolicy sync_policy;
+    CUlaunchMemSyncDomainMap domain_map;
+    CUlaunchMemSyncDomain domain;
     sc_task *last;
     sc_capture *capture;
-    sc_nodes tails;  /* while capturing: what the next node comes after */
-    sc_stream *next; /* in the context's list */
+    CUgraphEdgeData *edges; /* of the tails, when they were last asked for */
+    sc_nodes tails;         /* while capturing: what the next node comes after */
+    sc_stream *next;        /* in the context's list */
 };
 
 typedef struct sc_event {
@@ -340,8 +347,16 @@ typedef struct sc_event {
     unsigned flags;
     sc_task *task; /* of the last record; NULL: never recorded */
     sc_capture *capture;
+    bool capture_ended; /* recorded last in a capture that is no more */
     sc_nodes nodes;
 } sc_event;
+
+/* A graph's node that records an event, or waits for one. */
+typedef struct sc_event_work {
+    sc_work work;
+    sc_event *event;
+} sc_event_work;
+sc_work *sc_event_work_create(sc_event *event, CUgraphNodeType type); /* NULL: out of memory */
 
 /* The stream of a handle; a default one is the current context's. sc_enter or sc_working is part of it. */
 CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream);
@@ -351,14 +366,25 @@ void sc_stream_destroy(sc_stream *stream);
 /* Consumes the reference to work (NULL: out of memory was met before). `wait`: returns when it is done, with
  * the fault if there is one. */
 CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait);
+/* What the stream is given next comes after all that `other` was given. */
+CUresult sc_stream_follow(sc_stream *stream, sc_stream *other);
 /* sc_capture_forbids for callers that do not hold the mutex. */
 CUresult sc_stream_permitted(void);
+int sc_priority(int asked);
+/* Can the hardware be steered so? For the attributes that streams and launches have in common. */
+CUresult sc_attribute_check(CUlaunchAttributeID id, const CUlaunchAttributeValue *value);
+/* Records an event that a launch asks for. */
+CUresult sc_event_record(CUevent handle, sc_stream *stream);
+CUresult sc_event_check(CUevent handle, int flags);
 /* With sc_mutex held: what a task in this stream comes after. The caller frees *ret_before. */
 bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n);
 uint64_t sc_thread_id(void);
 uint64_t sc_next_id(void);
 
-/* ---- capture and graphs (graph.c). With sc_mutex held. ---- */
+sc_work *sc_host_work_create(CUhostFn function, void *user);
+CUDA_HOST_NODE_PARAMS sc_host_params(const sc_work *work);
+
+/* ---- capture and graphs (capture.c, graph.c, exec.c). With sc_mutex held. ---- */
 
 /* Adds the work to the graph that the stream is being captured into; consumes the reference. */
 CUresult sc_capture_add(sc_stream *stream, sc_work *work);
@@ -401,7 +427,8 @@ typedef struct sc_block {
     sc_pages *pages; /* of managed memory: what was advised */
     size_t n_pages;
     sc_physical *physical; /* what is mapped */
-    bool sync_memops; /* kept, without effect */
+    bool in_graph, is_out; /* of an allocation node; by a launch of it, and not freed since */
+    bool sync_memops;      /* kept, without effect */
     uint64_t id;
 } sc_block;
 
@@ -422,6 +449,12 @@ bool sc_memory_within_reach(const sc_context *context, uint64_t address);
 
 /* Leaves the addresses reserved. */
 void sc_mapping_finish(sc_block *block);
+
+/* Allocating and freeing while a stream is captured, and freeing what a launched graph left out. (graphmem.c)
+ */
+CUresult sc_graph_alloc(sc_stream *stream, sc_device *device, size_t bytes, CUdeviceptr *ret_address);
+CUresult sc_graph_free(sc_stream *stream, sc_block *block);
+CUresult sc_graph_give_back(sc_block *block);
 
 /* ---- pools (pool.c) ---- */
 
@@ -463,6 +496,7 @@ struct sc_function {
     atomic_int cluster[3]; /* required dimensions; 0: none */
     atomic_bool non_portable_cluster;
     atomic_bool loaded;
+    struct sc_old_launch *old; /* what cuParamSet and its kin were told; NULL: nothing */
 };
 
 typedef struct sc_jit {
@@ -471,7 +505,8 @@ typedef struct sc_jit {
     void **values;
 } sc_jit;
 
-/* Are these options and values that the compiler knows? Where they are, but cannot be met, the code that loading answers. */
+/* Are these options and values that the compiler knows? Where they are, but cannot be met, the code that
+ * loading answers. */
 CUresult sc_jit_check(const sc_jit *jit);
 CUresult sc_jit_refusal(const sc_jit *jit, int target, int device);
 /* CU_JIT_MAX_REGISTERS applied to an estimate. */
@@ -500,6 +535,11 @@ CUresult sc_kernel_function(sc_context *context, CUkernel handle, sc_function **
 
 /* Resident blocks a multiprocessor. */
 int sc_occupancy(const sc_function *function, int block_threads, size_t dynamic_shared_bytes);
+
+/* A launch as a graph's node, and what it was made of: valid as long as the work is. (launch.c) */
+CUresult sc_launch_node(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, sc_work **ret_work);
+CUresult sc_launch_params(sc_work *work, CUDA_KERNEL_NODE_PARAMS *ret_params);
+bool sc_launch_is_cooperative(const sc_work *work);
 
 /* Is a cluster of these blocks one that the function may have, in whole numbers in the grid? (launch.c) */
 CUresult sc_cluster_check(const sc_function *function, const unsigned dims[3], const unsigned grid[3]);

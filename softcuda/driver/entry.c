@@ -14,11 +14,12 @@ bool sc_logging(void)
 API(cuGetProcAddress_v2, const char *name, void **ret_function, int version, unsigned long long flags,
     CUdriverProcAddressQueryResult *ret_status)
 {
-    if (!name || !ret_function || version > sc_driver_version() ||
+    enum { NEXT_MAJOR = 14000 }; /* of which nothing is known */
+    if (!name || !ret_function || version >= NEXT_MAJOR ||
         flags > (CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
         return CUDA_ERROR_INVALID_VALUE;
     int driver = sc_driver_version(), flag = (int)flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    sc_procedure found = sc_symbol_find(name, version < 0 ? driver : version, flag);
+    sc_procedure found = sc_symbol_find(name, version < 0 || version > driver ? driver : version, flag);
     CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
     if (!found)
         status = sc_symbol_find(name, driver, flag) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
@@ -35,7 +36,8 @@ API(cuGetProcAddress, const char *name, void **ret_function, int version, unsign
     return *ret_function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-/* The private tables of the CUDA runtime library: there is none, and a driver answers so to an id that it does not know.
+/* The private tables of the CUDA runtime library: there is none, and a driver answers so to an id that it
+ * does not know.
  */
 API(cuGetExportTable, const void **ret_table, const CUuuid *id)
 {
@@ -118,7 +120,8 @@ static const struct {
     {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain."},
     {CUDA_ERROR_JIT_COMPILATION_DISABLED, "PTX JIT compilation was disabled"},
     {CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "the provided execution affinity is not supported"},
-    {CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC, "the provided PTX contains unsupported call to cudaDeviceSynchronize"},
+    {CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC,
+     "the provided PTX contains unsupported call to cudaDeviceSynchronize"},
     {CUDA_ERROR_CONTAINED, "Invalid access of peer GPU memory over nvlink or a hardware error"},
     {CUDA_ERROR_INVALID_SOURCE, "device kernel image is invalid"},
     {CUDA_ERROR_FILE_NOT_FOUND, "file not found"},
@@ -140,7 +143,8 @@ static const struct {
     {CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"},
     {CUDA_ERROR_ASSERT, "device-side assert triggered"},
     {CUDA_ERROR_TOO_MANY_PEERS, "peer mapping resources exhausted"},
-    {CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped"},
+    {CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+     "part or all of the requested memory range is already mapped"},
     {CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"},
     {CUDA_ERROR_HARDWARE_STACK_ERROR, "hardware stack error"},
     {CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"},
@@ -155,30 +159,43 @@ static const struct {
     {CUDA_ERROR_SYSTEM_NOT_READY, "system not yet initialized"},
     {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "system has unsupported display driver / cuda driver combination"},
     {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "forward compatibility was attempted on non supported HW"},
-    {CUDA_ERROR_MPS_CONNECTION_FAILED, "MPS client failed to connect to the MPS control daemon or the MPS server"},
-    {CUDA_ERROR_MPS_RPC_FAILURE, "the remote procedural call between the MPS server and the MPS client failed"},
+    {CUDA_ERROR_MPS_CONNECTION_FAILED,
+     "MPS client failed to connect to the MPS control daemon or the MPS server"},
+    {CUDA_ERROR_MPS_RPC_FAILURE,
+     "the remote procedural call between the MPS server and the MPS client failed"},
     {CUDA_ERROR_MPS_SERVER_NOT_READY, "MPS server is not ready to accept new MPS client requests"},
-    {CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, "the hardware resources required to create MPS client have been exhausted"},
-    {CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED, "the hardware resources required to support device connections have been exhausted"},
+    {CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
+     "the hardware resources required to create MPS client have been exhausted"},
+    {CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED,
+     "the hardware resources required to support device connections have been exhausted"},
     {CUDA_ERROR_MPS_CLIENT_TERMINATED, "the MPS client has been terminated by the server"},
-    {CUDA_ERROR_CDP_NOT_SUPPORTED, "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"},
-    {CUDA_ERROR_CDP_VERSION_MISMATCH, "unsupported interaction between different versions of CUDA Dynamic Parallelism"},
+    {CUDA_ERROR_CDP_NOT_SUPPORTED,
+     "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"},
+    {CUDA_ERROR_CDP_VERSION_MISMATCH,
+     "unsupported interaction between different versions of CUDA Dynamic Parallelism"},
     {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"},
     {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"},
     {CUDA_ERROR_STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences"},
     {CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began"},
     {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"},
     {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream"},
-    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream"},
+    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+     "operation would make the legacy stream depend on a capturing blocking stream"},
     {CUDA_ERROR_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"},
-    {CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread"},
+    {CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+     "attempt to terminate a thread-local capture sequence from another thread"},
     {CUDA_ERROR_TIMEOUT, "wait operation timed out"},
-    {CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"},
+    {CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+     "the graph update was not performed because it included changes which violated constraints specific to "
+     "instantiated graph update"},
     {CUDA_ERROR_EXTERNAL_DEVICE, "an async error has occured in external entity outside of CUDA"},
     {CUDA_ERROR_INVALID_CLUSTER_SIZE, "a kernel launch error has occurred due to cluster misconfiguration"},
-    {CUDA_ERROR_FUNCTION_NOT_LOADED, "the function handle is not loaded when calling an API that requires a loaded function"},
-    {CUDA_ERROR_INVALID_RESOURCE_TYPE, "one or more resources passed in are not valid resource types for the operation"},
-    {CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, "one or more resources are insufficient or non-applicable for the operation"},
+    {CUDA_ERROR_FUNCTION_NOT_LOADED,
+     "the function handle is not loaded when calling an API that requires a loaded function"},
+    {CUDA_ERROR_INVALID_RESOURCE_TYPE,
+     "one or more resources passed in are not valid resource types for the operation"},
+    {CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION,
+     "one or more resources are insufficient or non-applicable for the operation"},
     {CUDA_ERROR_KEY_ROTATION, "an error happened during the key rotation sequence"},
     {CUDA_ERROR_UNKNOWN, "unknown error"},
 };

@@ -310,14 +310,14 @@ API(cuOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, CUfunction handle, i
 enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };
 
 /* The function and the launch that a question about clusters is asked of. */
-#define FIND_CLUSTER(result)                       \
-    if (!(result) || !handle || !config)           \
-        return CUDA_ERROR_INVALID_VALUE;           \
-    FIND_FUNCTION_OR_KERNEL;                       \
-    if (context->device->chip->cc < 90)            \
-        return CUDA_ERROR_NOT_SUPPORTED;           \
+#define FIND_CLUSTER(result)                                                             \
+    if (!(result) || !handle || !config)                                                 \
+        return CUDA_ERROR_INVALID_VALUE;                                                 \
+    FIND_FUNCTION_OR_KERNEL;                                                             \
+    if (context->device->chip->cc < 90)                                                  \
+        return CUDA_ERROR_NOT_SUPPORTED;                                                 \
     if (!config->gridDimX || !config->blockDimX || (config->numAttrs && !config->attrs)) \
-        return CUDA_ERROR_INVALID_VALUE
+    return CUDA_ERROR_INVALID_VALUE
 
 static int blocks_of(const sc_function *function, const CUlaunchConfig *config)
 {
@@ -341,6 +341,7 @@ API(cuOccupancyMaxActiveClusters, int *clusters, CUfunction handle, const CUlaun
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             memcpy(dims, &config->attrs[i].value.clusterDim, sizeof dims);
     TRY(sc_cluster_check(function, dims, grid));
-    *clusters = blocks_of(function, config) * context->device->chip->multiprocessors / (int)(dims[0] * dims[1] * dims[2]);
+    *clusters = blocks_of(function, config) * context->device->chip->multiprocessors /
+                (int)(dims[0] * dims[1] * dims[2]);
     return CUDA_SUCCESS;
 }

@@ -9,6 +9,12 @@ typedef struct launch_work {
     sc_work work;
     sc_module *module; /* kept loaded until it has run */
     sc_launch launch;
+    /* What a graph tells of its node. */
+    const sc_function *function;
+    CUkernel kernel;    /* that it was named by, or NULL */
+    void **pointers;    /* to each parameter in the block; made when first asked for */
+    size_t extra_bytes; /* of a block that was given whole; else 0 */
+    void *extra[5];
     uint64_t params[]; /* the parameter block */
 } launch_work;
 
@@ -16,7 +22,8 @@ typedef struct launch_shape {
     unsigned grid[3], block[3];
     size_t dynamic;
     bool cooperative;
-    const CUlaunchAttributeValue *cluster; /* NULL: none asked for */
+    const CUlaunchAttributeValue *cluster, *preferred_cluster; /* NULL: none asked for */
+    CUevent event;                                             /* to be recorded when it is done, or NULL */
 } launch_shape;
 
 /* ---- running ---- */
@@ -65,7 +72,19 @@ static CUresult run_launch(sc_work *work)
 
 static void finish_launch(sc_work *work)
 {
-    sc_release(((launch_work *)work)->module);
+    launch_work *launch = (launch_work *)work;
+    free(launch->pointers);
+    sc_release(launch->module);
+}
+
+static void describe_extra(launch_work *work, const sc_function *function)
+{
+    work->extra_bytes = function->param_bytes;
+    work->extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
+    work->extra[1] = work->params;
+    work->extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
+    work->extra[3] = &work->extra_bytes;
+    work->extra[4] = CU_LAUNCH_PARAM_END;
 }
 
 /* ---- the parameter block ---- */
@@ -87,9 +106,9 @@ static CUresult read_extra(void **extra, const void **ret_params, size_t *ret_by
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!*ret_params || !bytes)
+    if (!*ret_params != !bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_bytes = *bytes;
+    *ret_bytes = bytes ? *bytes : 0;
     return CUDA_SUCCESS;
 }
 
@@ -101,9 +120,12 @@ static CUresult pack(const sc_function *function, void **params, void **extra, v
         const void *block;
         size_t bytes;
         TRY(read_extra(extra, &block, &bytes));
+        if (!block && function->n_params)
+            return CUDA_ERROR_INVALID_VALUE;
         if (bytes > function->param_bytes)
             return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-        memcpy(to, block, bytes);
+        if (block)
+            memcpy(to, block, bytes);
         return CUDA_SUCCESS;
     }
     if (function->n_params && !params)
@@ -139,7 +161,15 @@ static CUresult check_cluster(const sc_function *function, const launch_shape *s
         dims[i] = function->cluster[i] ? (unsigned)function->cluster[i] : 1;
     if (shape->cluster)
         memcpy(dims, &shape->cluster->clusterDim, sizeof dims);
-    return sc_cluster_check(function, dims, shape->grid);
+    TRY(sc_cluster_check(function, dims, shape->grid));
+    if (!shape->preferred_cluster)
+        return CUDA_SUCCESS;
+    unsigned preferred[3]; /* of whole clusters */
+    memcpy(preferred, &shape->preferred_cluster->preferredClusterDim, sizeof preferred);
+    for (int i = 0; i < 3; i++)
+        if (!shape->cluster || !preferred[i] || preferred[i] % dims[i])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return sc_cluster_check(function, preferred, shape->grid);
 }
 
 static CUresult check_shape(const sc_function *function, const launch_shape *shape)
@@ -156,24 +186,19 @@ static CUresult check_shape(const sc_function *function, const launch_shape *sha
         blocks *= shape->grid[i];
     }
     TRY(check_cluster(function, shape));
-    if (threads > (unsigned)function->max_threads || shape->dynamic > (size_t)function->max_dynamic_shared)
+    if (threads > (unsigned)function->max_threads)
         return CUDA_ERROR_INVALID_VALUE;
     unsigned multiprocessors = (unsigned)function->object.context->device->chip->multiprocessors;
     if (shape->cooperative &&
         blocks > (uint64_t)sc_occupancy(function, (int)threads, shape->dynamic) * multiprocessors)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-    return CUDA_SUCCESS;
+    return shape->dynamic > (size_t)function->max_dynamic_shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction handle, const launch_shape *shape, CUstream stream_handle, void **params,
-                       void **extra)
+/* The work of launching the function, after every check. */
+static CUresult make_work(sc_function *function, const launch_shape *shape, void **params, void **extra,
+                          launch_work **ret_work)
 {
-    sc_stream *stream;
-    sc_function *function;
-    TRY(sc_stream_enter(stream_handle, &stream));
-    TRY(sc_function_in(stream->object.context, handle, &function));
-    if (function->object.context != stream->object.context)
-        return CUDA_ERROR_INVALID_HANDLE;
     TRY(check_shape(function, shape));
     if (function->index < 0) {
         sc_say("%s cannot be executed: %s", function->name,
@@ -194,6 +219,7 @@ static CUresult launch(CUfunction handle, const launch_shape *shape, CUstream st
     unsigned resident = (unsigned)(sc_occupancy(function, threads, shape->dynamic) *
                                    function->object.context->device->chip->multiprocessors);
     work->module = sc_retain(function->module);
+    work->function = function;
     work->work.finish = finish_launch;
     work->launch = (sc_launch){
         .program = function->module->program,
@@ -208,7 +234,84 @@ static CUresult launch(CUfunction handle, const launch_shape *shape, CUstream st
         .budget = sc_setting_value(SC_SETTING_BUDGET),
         .shuffle_seed = sc_setting_value(SC_SETTING_SHUFFLE),
     };
-    return sc_stream_submit(stream, (sc_work *)work, false);
+    *ret_work = work;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUfunction handle, const launch_shape *shape, CUstream stream_handle, void **params,
+                       void **extra)
+{
+    sc_stream *stream;
+    sc_function *function;
+    launch_work *work;
+    TRY(sc_stream_enter(stream_handle, &stream));
+    TRY(sc_function_in(stream->object.context, handle, &function));
+    if (function->object.context != stream->object.context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    TRY(make_work(function, shape, params, extra, &work));
+    function->loaded = true;
+    TRY(sc_stream_submit(stream, (sc_work *)work, false));
+    return shape->event ? sc_event_record(shape->event, stream) : CUDA_SUCCESS;
+}
+
+/* ---- nodes ---- */
+
+CUresult sc_launch_node(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, sc_work **ret_work)
+{
+    sc_context *context = params->ctx ? sc_context_find(params->ctx) : sc_current();
+    sc_function *function = sc_object_find(SC_FUNCTION, (uintptr_t)params->func);
+    launch_work *work;
+    if (params->kern && !params->func) {
+        if (!context)
+            return CUDA_ERROR_INVALID_CONTEXT;
+        TRY(sc_kernel_function(context, params->kern, &function));
+    }
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    launch_shape shape = {.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
+                          .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
+                          .dynamic = params->sharedMemBytes,
+                          .cooperative = cooperative};
+    TRY(make_work(function, &shape, params->kernelParams, params->extra, &work));
+    work->kernel = params->func ? NULL : params->kern;
+    if (params->extra)
+        describe_extra(work, function);
+    *ret_work = (sc_work *)work;
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_launch_params(sc_work *of, CUDA_KERNEL_NODE_PARAMS *ret_params)
+{
+    launch_work *work = (launch_work *)of;
+    const sc_function *function = work->function;
+    const sc_launch *launch = &work->launch;
+    if (!work->extra_bytes && !work->pointers) {
+        work->pointers = calloc(function->n_params + 1, sizeof(void *));
+        if (!work->pointers)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        for (size_t i = 0; i < function->n_params; i++)
+            work->pointers[i] = (char *)work->params + function->params[i].offset;
+    }
+    *ret_params = (CUDA_KERNEL_NODE_PARAMS){
+        .func = (CUfunction)(uintptr_t)function,
+        .gridDimX = launch->grid[0],
+        .gridDimY = launch->grid[1],
+        .gridDimZ = launch->grid[2],
+        .blockDimX = launch->block[0],
+        .blockDimY = launch->block[1],
+        .blockDimZ = launch->block[2],
+        .sharedMemBytes = (unsigned)launch->dynamic_shared_bytes,
+        .kernelParams = work->extra_bytes ? NULL : work->pointers,
+        .extra = work->extra_bytes ? work->extra : NULL,
+        .kern = work->kernel,
+        .ctx = (CUcontext)function->object.context,
+    };
+    return CUDA_SUCCESS;
+}
+
+bool sc_launch_is_cooperative(const sc_work *work)
+{
+    return ((const launch_work *)work)->launch.cooperative;
 }
 
 /* ---- the calls ---- */
@@ -232,41 +335,65 @@ API_STREAM(cuLaunchCooperativeKernel,
     return launch(function, &shape, stream, params, NULL);
 }
 
-/* Attributes that steer the hardware and cannot change what a kernel computes are taken; those that would
- * have to be done are refused. */
+static bool are_zero(const CUlaunchAttributeValue *value)
+{
+    static const unsigned none[3];
+    return memcmp(&value->clusterDim, none, sizeof none) == 0;
+}
+
+static CUresult in_range(int value, int least, int most)
+{
+    return value >= least && value <= most ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Attributes that steer the hardware and cannot change what a kernel computes are checked and taken. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, launch_shape *shape)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        shape->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        shape->cluster = are_zero(value) ? NULL : value;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        shape->preferred_cluster = are_zero(value) ? NULL : value;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return in_range((int)value->clusterSchedulingPolicyPreference, 0,
+                        CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return sc_attribute_check(attribute->id, value);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return in_range((int)value->sharedMemCarveout, 0, 100);
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return in_range((int)value->nvlinkUtilCentricScheduling, 0, 1);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        shape->event = value->programmaticEvent.event;
+        return sc_event_check(shape->event, value->programmaticEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        shape->event = value->launchCompletionEvent.event;
+        return sc_event_check(shape->event, value->launchCompletionEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    default: /* a stream's own, such as the synchronisation policy, among them */
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
 static CUresult read_attributes(const CUlaunchConfig *config, launch_shape *shape)
 {
     if (config->numAttrs && !config->attrs)
         return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const CUlaunchAttribute *attribute = &config->attrs[i];
-        switch (attribute->id) {
-        case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-            shape->cooperative = attribute->value.cooperative != 0;
-            break;
-        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-            shape->cluster = &attribute->value;
-            break;
-        case CU_LAUNCH_ATTRIBUTE_IGNORE:
-        case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-            break;
-        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-        case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-            return CUDA_ERROR_NOT_SUPPORTED;
-        default:
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-    }
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        TRY(read_attribute(&config->attrs[i], shape));
     return CUDA_SUCCESS;
 }
 
@@ -292,4 +419,164 @@ API(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **
 API(cuLaunchKernelEx_ptsz, const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
 {
     return launch_ex(config, function, params, extra, true);
+}
+
+/* ---- one kernel on many devices ---- */
+
+static CUresult check_many(const CUDA_LAUNCH_PARAMS *list, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        sc_stream *stream, *other;
+        if (!list[i].hStream)
+            return CUDA_ERROR_INVALID_HANDLE;
+        TRY(sc_stream_enter(list[i].hStream, &stream));
+        for (unsigned j = 0; j < i; j++) {
+            TRY(sc_stream_enter(list[j].hStream, &other));
+            if (stream->object.context->device == other->object.context->device)
+                return CUDA_ERROR_INVALID_DEVICE;
+        }
+        if (memcmp(&list[i].gridDimX, &list[0].gridDimX, 7 * sizeof(unsigned)) != 0)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Every stream's next work comes after the last of all of them. */
+static CUresult meet(const CUDA_LAUNCH_PARAMS *list, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        sc_stream *stream, *other;
+        TRY(sc_stream_enter(list[i].hStream, &stream));
+        for (unsigned j = 0; j < n; j++) {
+            TRY(sc_stream_enter(list[j].hStream, &other));
+            if (i != j)
+                TRY(sc_stream_follow(stream, other));
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+API(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *list, unsigned n, unsigned flags)
+{
+    enum { NO_PRE_LAUNCH_SYNC = 1, NO_POST_LAUNCH_SYNC = 2 };
+    TRY(sc_working());
+    if (!list || !n || n > (unsigned)sc_n_devices ||
+        flags & ~(unsigned)(NO_PRE_LAUNCH_SYNC | NO_POST_LAUNCH_SYNC))
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(check_many(list, n));
+    if (!(flags & NO_PRE_LAUNCH_SYNC))
+        TRY(meet(list, n));
+    for (unsigned i = 0; i < n; i++)
+        TRY(cuLaunchCooperativeKernel(list[i].function, list[i].gridDimX, list[i].gridDimY, list[i].gridDimZ,
+                                      list[i].blockDimX, list[i].blockDimY, list[i].blockDimZ,
+                                      list[i].sharedMemBytes, list[i].hStream, list[i].kernelParams));
+    return flags & NO_POST_LAUNCH_SYNC ? CUDA_SUCCESS : meet(list, n);
+}
+
+/* ---- launches as they were before CUDA 4: told to the function, piece by piece ---- */
+
+enum { MOST_PARAM_BYTES = 32764, MOST_OLD_SHARED = 49152 };
+
+typedef struct sc_old_launch {
+    unsigned block[3], shared, param_bytes;
+    char params[MOST_PARAM_BYTES];
+} sc_old_launch;
+
+static CUresult find_old(CUfunction handle, sc_function **ret_function)
+{
+    if (!handle)
+        return CUDA_ERROR_INVALID_HANDLE;
+    TRY(sc_working());
+    sc_function *function = sc_object_find(SC_FUNCTION, (uintptr_t)handle);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!function->old) {
+        function->old = calloc(1, sizeof *function->old);
+        if (!function->old)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        for (int i = 0; i < 3; i++)
+            function->old->block[i] = 1;
+    }
+    *ret_function = function;
+    return CUDA_SUCCESS;
+}
+
+API(cuFuncSetBlockShape, CUfunction handle, int x, int y, int z)
+{
+    enum { MOST = 1024 };
+    sc_function *function;
+    TRY(find_old(handle, &function));
+    if (x <= 0 || y <= 0 || z <= 0 || x > MOST || y > MOST || z > MOST || (int64_t)x * y * z > MOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    const unsigned block[3] = {(unsigned)x, (unsigned)y, (unsigned)z};
+    memcpy(function->old->block, block, sizeof block);
+    return CUDA_SUCCESS;
+}
+
+API(cuFuncSetSharedSize, CUfunction handle, unsigned bytes)
+{
+    sc_function *function;
+    TRY(find_old(handle, &function));
+    if (bytes > MOST_OLD_SHARED)
+        return CUDA_ERROR_INVALID_VALUE;
+    function->old->shared = bytes;
+    return CUDA_SUCCESS;
+}
+
+API(cuParamSetSize, CUfunction handle, unsigned bytes)
+{
+    sc_function *function;
+    TRY(find_old(handle, &function));
+    if (bytes > MOST_PARAM_BYTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    function->old->param_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+API(cuParamSetv, CUfunction handle, int offset, const void *value, unsigned bytes)
+{
+    sc_function *function;
+    TRY(find_old(handle, &function));
+    if (offset < 0 || bytes > MOST_PARAM_BYTES || (unsigned)offset > MOST_PARAM_BYTES - bytes ||
+        (bytes && !value))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes)
+        memcpy(function->old->params + offset, value, bytes);
+    return CUDA_SUCCESS;
+}
+
+API(cuParamSeti, CUfunction handle, int offset, unsigned value)
+{
+    return cuParamSetv(handle, offset, &value, sizeof value);
+}
+
+API(cuParamSetf, CUfunction handle, int offset, float value)
+{
+    return cuParamSetv(handle, offset, &value, sizeof value);
+}
+
+API(cuLaunchGridAsync, CUfunction handle, int width, int height, CUstream stream)
+{
+    sc_function *function;
+    TRY(find_old(handle, &function));
+    if (width <= 0 || height <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_old_launch *old = function->old;
+    size_t bytes = old->param_bytes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    launch_shape shape = {.grid = {(unsigned)width, (unsigned)height, 1},
+                          .block = {old->block[0], old->block[1], old->block[2]},
+                          .dynamic = old->shared};
+    return launch(handle, &shape, stream, NULL, extra);
+}
+
+API(cuLaunchGrid, CUfunction handle, int width, int height)
+{
+    return cuLaunchGridAsync(handle, width, height, NULL);
+}
+
+API(cuLaunch, CUfunction handle)
+{
+    return cuLaunchGridAsync(handle, 1, 1, NULL);
 }

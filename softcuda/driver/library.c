@@ -370,8 +370,8 @@ static CUresult function_on(CUkernel handle, CUdevice ordinal, sc_function **ret
     return sc_kernel_function(context, handle, ret_function);
 }
 
-SC_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);
-SC_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice) SC_ENTRY(cuDevicePrimaryCtxRetain);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) SC_ENTRY(cuDevicePrimaryCtxRelease_v2);
 
 API(cuKernelGetAttribute, int *value, CUfunction_attribute attribute, CUkernel handle, CUdevice device)
 {

@@ -74,7 +74,8 @@ static const link_symbol *find_defined(const sc_link *link, const char *name)
 }
 
 /* The code for a name that is defined twice or not at all, with its line in the log. */
-static CUresult fail_name(sc_link *link, const char *format, const char *name, const char *input, const char *first)
+static CUresult fail_name(sc_link *link, const char *format, const char *name, const char *input,
+                          const char *first)
 {
     kr__text line = {0};
     kr__text_add(&line, format, name, input, first);
@@ -88,8 +89,8 @@ static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *in
     for (const ptx_function *f = ptx->functions; f; f = f->next) {
         const link_symbol *other = f->has_body ? find_defined(link, f->name) : NULL;
         if (other)
-            return fail_name(link, "error   : Multiple definition of '%s' in '%s', first defined in '%s'", f->name, input,
-                             other->input);
+            return fail_name(link, "error   : Multiple definition of '%s' in '%s', first defined in '%s'",
+                             f->name, input, other->input);
         size_t bytes = strlen(f->name) + 1;
         link_symbol *symbol = calloc(1, sizeof *symbol + bytes + strlen(input) + 1);
         if (!symbol)
@@ -116,7 +117,8 @@ static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const cha
                  : problem.kind == PTX_PROBLEM_VERSION ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
                                                        : CUDA_ERROR_INVALID_PTX;
         sc_jit_report(jit->n ? jit : &link->jit, NULL, problem.log.data);
-    } else if (!(result = sc_jit_refusal(&link->jit, ptx->sm, 0)) && !(result = add_symbols(link, ptx, name))) {
+    } else if (!(result = sc_jit_refusal(&link->jit, ptx->sm, 0)) &&
+               !(result = add_symbols(link, ptx, name))) {
         link->isa = ptx->isa > link->isa ? ptx->isa : link->isa;
         link->suffix = ptx->sm >= link->sm ? ptx->suffix : link->suffix;
         link->sm = ptx->sm > link->sm ? ptx->sm : link->sm;
@@ -142,7 +144,8 @@ static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const 
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const char *name, const sc_jit *jit)
+static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const char *name,
+                           const sc_jit *jit)
 {
     kr__fatbin *fatbin;
     if (kr__fatbin_read(image, bytes, &fatbin, NULL))
@@ -398,7 +401,8 @@ static CUresult complete(sc_link *link)
         write_cubin(&link->cubin, &link->jit, program, device->chip->cc, &ptx);
     const link_symbol *undefined = linked ? NULL : find_undefined(link, problem.log.data);
     if (undefined)
-        fail_name(link, "error   : Undefined reference to '%s' in '%s'", undefined->name, undefined->input, "");
+        fail_name(link, "error   : Undefined reference to '%s' in '%s'", undefined->name, undefined->input,
+                  "");
     else
         sc_jit_report(&link->jit, NULL, problem.log.data);
     bool failed = ptx.failed || link->cubin.failed || problem.kind == PTX_PROBLEM_MEMORY;

@@ -205,10 +205,11 @@ API_STREAM(cuMemPrefetchAsync_v2,
 API_STREAM(cuStreamAttachMemAsync, (CUstream stream, CUdeviceptr address, size_t bytes, unsigned flags),
            (stream, address, bytes, flags))
 {
-    (void)stream, (void)bytes;
     TRY(sc_entered());
     sc_block *block = sc_block_around(address);
-    bool valid = block && block->kind == SC_BLOCK_MANAGED && flags <= CU_MEM_ATTACH_SINGLE;
+    bool valid = block && block->kind == SC_BLOCK_MANAGED && address == block->start &&
+                 (!bytes || bytes == block->bytes) && flags <= CU_MEM_ATTACH_SINGLE &&
+                 (stream || flags != CU_MEM_ATTACH_SINGLE);
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

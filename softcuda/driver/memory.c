@@ -208,6 +208,8 @@ API(cuMemFree_v2, CUdeviceptr address)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(atomic_load(&sc_lost));
     TRY(sc_stream_permitted());
+    if (block->in_graph)
+        return sc_graph_give_back(block);
     return end_block(block);
 }
 

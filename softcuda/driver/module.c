@@ -62,7 +62,8 @@ enum { TARGET_NUMBER = 0xffff };
 /* Numbers that the enumeration had at some time. */
 static bool is_target(int target)
 {
-    static const int targets[] = {30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+    static const int targets[] = {30, 32, 35, 37, 50, 52, 53,  60,  61,  62,  70,  72, 75,
+                                  80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
     for (size_t i = 0; i < KR_COUNT(targets); i++)
         if (targets[i] == target)
             return true;
@@ -118,12 +119,15 @@ static CUresult refuse_target_option(const sc_jit *jit, int target)
     int wanted;
     if (!has_option(jit, CU_JIT_TARGET, &wanted) || (wanted &= TARGET_NUMBER) == target)
         return CUDA_SUCCESS;
-    return wanted < MAXWELL ? CUDA_ERROR_INVALID_IMAGE : wanted < target ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+    return wanted < MAXWELL  ? CUDA_ERROR_INVALID_IMAGE
+           : wanted < target ? CUDA_ERROR_INVALID_PTX
+                             : CUDA_SUCCESS;
 }
 
 CUresult sc_jit_refusal(const sc_jit *jit, int target, int device)
 {
-    static const CUjit_option positive[] = {CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_MIN_CTA_PER_SM, CU_JIT_SPLIT_COMPILE};
+    static const CUjit_option positive[] = {CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_MIN_CTA_PER_SM,
+                                            CU_JIT_SPLIT_COMPILE};
     int value, debug = 0, level = 0;
     for (size_t i = 0; i < KR_COUNT(positive); i++)
         if (has_option(jit, positive[i], &value) && value < 0)
@@ -447,6 +451,7 @@ static void finish_function(sc_object *object)
 {
     sc_function *function = (sc_function *)object;
     free(function->params);
+    free(function->old);
     free(function);
 }
 

@@ -327,7 +327,7 @@ static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes
     if (!ret_address)
         return CUDA_ERROR_INVALID_VALUE;
     if (stream->capture)
-        return CUDA_ERROR_NOT_SUPPORTED; /* allocation nodes */
+        return sc_graph_alloc(stream, pool->device, bytes, ret_address);
     *ret_address = 0;
     if (!bytes)
         return CUDA_SUCCESS;
@@ -388,6 +388,10 @@ API_STREAM(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, str
     if (!address)
         return CUDA_SUCCESS;
     sc_block *block = sc_block_at(address);
+    if (s->capture)
+        return sc_graph_free(s, block);
+    if (block && block->in_graph)
+        return sc_graph_give_back(block);
     if (block && block->kind == SC_BLOCK_MANAGED)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!block || block->kind != SC_BLOCK_DEVICE)

@@ -24,6 +24,7 @@ static void finish_stream(sc_object *object)
 {
     sc_stream *stream = (sc_stream *)object;
     sc_task_release(stream->last);
+    free(stream->edges);
     free(stream->tails.items);
     free(stream);
 }
@@ -35,6 +36,8 @@ sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, u
         return NULL;
     stream->flags = flags;
     stream->priority = priority;
+    stream->sync_policy = (CUsynchronizationPolicy)-1; /* none of its own */
+    stream->domain_map.remote = 1;
     stream->id = sc_next_id();
     stream->thread = thread;
     if (!sc_object_publish(stream, (uintptr_t)stream)) {
@@ -193,15 +196,19 @@ CUresult sc_stream_permitted(void)
     return result;
 }
 
+int sc_priority(int asked)
+{
+    enum { GREATEST = -5, LEAST = 0 };
+    return asked < GREATEST ? GREATEST : asked > LEAST ? LEAST : asked;
+}
+
 static CUresult create_stream(CUstream *ret_stream, unsigned flags, int priority)
 {
     sc_context *context;
     TRY(sc_enter(&context));
     if (!ret_stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
-    enum { GREATEST = -5, LEAST = 0 };
-    priority = priority < GREATEST ? GREATEST : priority > LEAST ? LEAST : priority;
-    sc_stream *stream = sc_stream_create(context, flags, priority, 0);
+    sc_stream *stream = sc_stream_create(context, flags, sc_priority(priority), 0);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_stream = (CUstream)stream;
@@ -251,6 +258,17 @@ static CUresult check_idle(sc_stream *stream)
     return sc_capture_forbids();
 }
 
+/* What must be done for the stream to be: its own last task, and for the legacy one the blocking streams'
+ * too. */
+static bool last_of(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
+{
+    if (!sc_stream_before(stream, ret_before, ret_n))
+        return false;
+    if (!is_legacy(stream))
+        *ret_n = stream->last != NULL;
+    return true;
+}
+
 API_STREAM(cuStreamSynchronize, (CUstream stream), (stream))
 {
     FIND_STREAM;
@@ -258,7 +276,7 @@ API_STREAM(cuStreamSynchronize, (CUstream stream), (stream))
     CUresult result = check_idle(s);
     sc_task **before;
     size_t n = 0;
-    if (!result && !sc_stream_before(s, &before, &n))
+    if (!result && !last_of(s, &before, &n))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!result) {
         for (size_t i = 0; i < n; i++)
@@ -280,7 +298,7 @@ API_STREAM(cuStreamQuery, (CUstream stream), (stream))
     CUresult result = check_idle(s);
     sc_task **before = NULL;
     size_t n = 0;
-    if (!result && !sc_stream_before(s, &before, &n))
+    if (!result && !last_of(s, &before, &n))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < n && !result; i++)
         if (before[i]->state != SC_TASK_DONE)
@@ -347,6 +365,114 @@ API_STREAM(cuStreamGetDevice, (CUstream stream, CUdevice *device), (stream, devi
     return CUDA_SUCCESS;
 }
 
+/* ---- attributes ---- */
+
+static CUresult check_window(const CUaccessPolicyWindow *window)
+{
+    const size_t most = 134217728; /* CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE */
+    bool good = window->hitRatio >= 0 && window->hitRatio <= 1 && window->num_bytes <= most &&
+                window->missProp != CU_ACCESS_PROPERTY_PERSISTING;
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sc_attribute_check(CUlaunchAttributeID id, const CUlaunchAttributeValue *value)
+{
+    enum { DOMAINS = 4 };
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        return check_window(&value->accessPolicyWindow);
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        return value->memSyncDomainMap.default_ < DOMAINS && value->memSyncDomainMap.remote < DOMAINS
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return value->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE ? CUDA_SUCCESS
+                                                                        : CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_SUCCESS;
+    }
+}
+
+API_STREAM(cuStreamGetAttribute, (CUstream stream, CUlaunchAttributeID id, CUlaunchAttributeValue *value),
+           (stream, id, value))
+{
+    FIND_STREAM;
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        value->accessPolicyWindow = s->window;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        value->syncPolicy = s->sync_policy;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        value->priority = s->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        value->memSyncDomainMap = s->domain_map;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        value->memSyncDomain = s->domain;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+API_STREAM(cuStreamSetAttribute,
+           (CUstream stream, CUlaunchAttributeID id, const CUlaunchAttributeValue *value),
+           (stream, id, value))
+{
+    FIND_STREAM;
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_attribute_check(id, value));
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        s->window = value->accessPolicyWindow;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        if (value->syncPolicy < CU_SYNC_POLICY_AUTO || value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
+            return CUDA_ERROR_INVALID_VALUE;
+        s->sync_policy = value->syncPolicy;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        s->priority = sc_priority(value->priority);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        s->domain_map = value->memSyncDomainMap;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        s->domain = value->memSyncDomain;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static CUresult copy_attributes(CUstream to, CUstream from)
+{
+    sc_stream *a, *b;
+    TRY(sc_stream_enter(to, &a));
+    TRY(sc_stream_enter(from, &b));
+    a->window = b->window;
+    a->sync_policy = b->sync_policy;
+    a->domain_map = b->domain_map;
+    a->domain = b->domain;
+    return CUDA_SUCCESS;
+}
+
+API(cuStreamCopyAttributes, CUstream to, CUstream from)
+{
+    return copy_attributes(to, from);
+}
+
+API(cuStreamCopyAttributes_ptsz, CUstream to, CUstream from)
+{
+    return copy_attributes(to ? to : CU_STREAM_PER_THREAD, from ? from : CU_STREAM_PER_THREAD);
+}
+
 /* ---- host functions ---- */
 
 typedef struct host_work {
@@ -369,17 +495,28 @@ static CUresult run_host(sc_work *work)
     return CUDA_SUCCESS;
 }
 
-API_STREAM(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *user), (stream, function, user))
+sc_work *sc_host_work_create(CUhostFn function, void *user)
 {
-    if (!function)
-        return CUDA_ERROR_INVALID_VALUE;
-    FIND_STREAM;
     host_work *host = sc_work_create(sizeof *host, CU_GRAPH_NODE_TYPE_HOST, run_host, NULL);
     if (host) {
         host->function = function;
         host->user = user;
     }
-    return sc_stream_submit(s, (sc_work *)host, false);
+    return (sc_work *)host;
+}
+
+CUDA_HOST_NODE_PARAMS sc_host_params(const sc_work *work)
+{
+    const host_work *host = (const host_work *)work;
+    return (CUDA_HOST_NODE_PARAMS){host->function, host->user};
+}
+
+API_STREAM(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *user), (stream, function, user))
+{
+    if (!function)
+        return CUDA_ERROR_INVALID_VALUE;
+    FIND_STREAM;
+    return sc_stream_submit(s, sc_host_work_create(function, user), false);
 }
 
 API_STREAM(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *user, unsigned flags),
@@ -388,6 +525,11 @@ API_STREAM(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, voi
     FIND_STREAM;
     if (!callback || flags)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
+    CUresult result =
+        s->capture ? sc_capture_invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : CUDA_SUCCESS;
+    sc_unlock();
+    TRY(result);
     host_work *host = sc_work_create(sizeof *host, CU_GRAPH_NODE_TYPE_HOST, run_host, NULL);
     if (host) {
         host->work.always = true; /* it is told of the fault */
@@ -415,8 +557,8 @@ API(cuEventCreate, CUevent *ret_event, unsigned flags)
     unsigned all = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!ret_event || flags & ~all)
         return CUDA_ERROR_INVALID_VALUE;
-    if (flags & CU_EVENT_INTERPROCESS)
-        return CUDA_ERROR_NOT_SUPPORTED;
+    if (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING))
+        return CUDA_ERROR_INVALID_VALUE;
     sc_event *event = sc_object_create(sizeof *event, SC_EVENT, context, finish_event);
     if (!event || !sc_object_publish(event, (uintptr_t)event)) {
         free(event);
@@ -480,24 +622,83 @@ API_STREAM(cuEventRecord, (CUevent handle, CUstream stream), (handle, stream))
     return result;
 }
 
-API_STREAM(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned flags), (handle, stream, flags))
+static void finish_event_work(sc_work *work)
+{
+    sc_release(((sc_event_work *)work)->event);
+}
+
+static CUresult run_event_work(sc_work *work)
+{
+    (void)work; /* what comes before and after it is all there is to it */
+    return CUDA_SUCCESS;
+}
+
+sc_work *sc_event_work_create(sc_event *event, CUgraphNodeType type)
+{
+    sc_event_work *work = sc_work_create(sizeof *work, type, run_event_work, finish_event_work);
+    if (work)
+        work->event = sc_retain(event);
+    return (sc_work *)work;
+}
+
+/* May a launch record this event when it is done? Not where its time would be that of another moment. */
+CUresult sc_event_check(CUevent handle, int flags)
+{
+    enum { EXTERNAL = 1 };
+    sc_event *event = sc_object_find(SC_EVENT, (uintptr_t)handle);
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (flags & ~EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return event->flags & CU_EVENT_DISABLE_TIMING ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult sc_event_record(CUevent handle, sc_stream *stream)
+{
+    sc_event *event = sc_object_find(SC_EVENT, (uintptr_t)handle);
+    if (!event || event->object.context != stream->object.context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sc_lock();
+    CUresult result = record(stream, event);
+    sc_unlock();
+    return result;
+}
+
+/* An external node is one that a graph has and a stream outside a capture has not. */
+static CUresult check_external(const sc_stream *stream, unsigned flags)
 {
     enum { EXTERNAL = 1 };
     if (flags & ~(unsigned)EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
-    return cuEventRecord(handle, stream);
+    return flags && !stream->capture ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
+}
+
+API_STREAM(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned flags), (handle, stream, flags))
+{
+    FIND_STREAM;
+    FIND_EVENT;
+    TRY(check_external(s, flags));
+    if (s->object.context != event->object.context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sc_lock();
+    CUresult result = flags ? sc_capture_add(s, sc_event_work_create(event, CU_GRAPH_NODE_TYPE_EVENT_RECORD))
+                            : record(s, event);
+    sc_unlock();
+    return result;
 }
 
 API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags), (stream, handle, flags))
 {
     FIND_STREAM;
     FIND_EVENT;
-    enum { EXTERNAL = 1 };
-    if (flags & ~(unsigned)EXTERNAL)
-        return CUDA_ERROR_INVALID_VALUE;
+    TRY(check_external(s, flags));
     CUresult result = CUDA_SUCCESS;
     sc_lock();
-    if (event->capture) {
+    if (event->capture_ended) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    } else if (flags) {
+        result = sc_capture_add(s, sc_event_work_create(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT));
+    } else if (event->capture) {
         result = sc_capture_wait(s, event);
     } else if (s->capture) {
         result = event->task ? sc_capture_invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
@@ -511,7 +712,23 @@ API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags),
     return result;
 }
 
-/* The tasks that the streams of a context have been given last; with the mutex held. The caller frees them. */
+CUresult sc_stream_follow(sc_stream *stream, sc_stream *other)
+{
+    CUresult result = CUDA_SUCCESS;
+    sc_lock();
+    if (stream->capture || other->capture)
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    else if (other->last && other->last->state != SC_TASK_DONE) {
+        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+        if (!work || !append(stream, work, other->last))
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sc_unlock();
+    return result;
+}
+
+/* The tasks that the streams of a context have been given last; with the mutex held. The caller frees them.
+ */
 static bool last_tasks(sc_context *context, sc_task ***ret_tasks, size_t *ret_n)
 {
     size_t n = 1;
@@ -581,12 +798,19 @@ API(cuCtxWaitEvent, CUcontext context_handle, CUevent handle)
     return result;
 }
 
+/* May a caller wait for the event, or ask whether it is done? */
+static CUresult check_event(sc_event *event)
+{
+    if (event->capture)
+        return sc_capture_invalidate(event->capture, CUDA_ERROR_CAPTURED_EVENT);
+    return event->capture_ended ? CUDA_ERROR_INVALID_VALUE : sc_capture_forbids();
+}
+
 API(cuEventQuery, CUevent handle)
 {
     FIND_EVENT;
     sc_lock();
-    CUresult result = event->capture ? sc_capture_invalidate(event->capture, CUDA_ERROR_CAPTURED_EVENT)
-                                     : sc_capture_forbids();
+    CUresult result = check_event(event);
     if (!result && event->task && event->task->state != SC_TASK_DONE)
         result = CUDA_ERROR_NOT_READY;
     sc_unlock();
@@ -597,8 +821,7 @@ API(cuEventSynchronize, CUevent handle)
 {
     FIND_EVENT;
     sc_lock();
-    CUresult result = event->capture ? sc_capture_invalidate(event->capture, CUDA_ERROR_CAPTURED_EVENT)
-                                     : sc_capture_forbids();
+    CUresult result = check_event(event);
     if (!result && event->task)
         sc_task_wait(event->task);
     sc_unlock();
@@ -616,10 +839,12 @@ API(cuEventElapsedTime_v2, float *ms, CUevent start, CUevent stop)
     sc_event *a = sc_object_find(SC_EVENT, (uintptr_t)start), *b = sc_object_find(SC_EVENT, (uintptr_t)stop);
     CUresult result = CUDA_SUCCESS;
     sc_lock();
-    if (!is_timed(a) || !is_timed(b))
-        result = CUDA_ERROR_INVALID_HANDLE;
-    else if (!ms)
+    if (a && b && (a->capture || b->capture))
+        result = CUDA_ERROR_CAPTURED_EVENT;
+    else if (a && b && (a->capture_ended || b->capture_ended))
         result = CUDA_ERROR_INVALID_VALUE;
+    else if (!ms || !is_timed(a) || !is_timed(b) || a->object.context != b->object.context)
+        result = CUDA_ERROR_INVALID_HANDLE;
     else if (a->task->state != SC_TASK_DONE || b->task->state != SC_TASK_DONE)
         result = CUDA_ERROR_NOT_READY;
     else

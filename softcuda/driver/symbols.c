@@ -21,7 +21,7 @@ static CUresult unsupported(const char *name, atomic_bool *told)
 }
 
 #define CU_SYMBOL(name, version, flag, symbol)                       \
-    __attribute__((weak)) CUresult symbol(void) SC_FUNCTION(symbol); \
+    __attribute__((weak)) CUresult symbol(void) SC_ENTRY(symbol); \
     CUresult symbol(void)                                            \
     {                                                                \
         static atomic_bool told;                                     \

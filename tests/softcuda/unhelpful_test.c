@@ -374,13 +374,12 @@ START_TEST(peers_are_refused)
 {
     ask("peer=refused");
     CUcontext a = start("sm_90,sm_90"), b;
-    enum { PERFORMANCE_RANK = 1, ACCESS_SUPPORTED = 2, NATIVE_ATOMIC_SUPPORTED = 3 };
     int value = 7;
     OK(cuDeviceCanAccessPeer(&value, 0, 1));
     ck_assert_int_eq(value, 0);
-    OK(cuDeviceGetP2PAttribute(&value, ACCESS_SUPPORTED, 0, 1));
+    OK(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1));
     ck_assert_int_eq(value, 0);
-    OK(cuDeviceGetP2PAttribute(&value, NATIVE_ATOMIC_SUPPORTED, 0, 1));
+    OK(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 1));
     ck_assert_int_eq(value, 0);
     CUdeviceptr here = zeros(1);
     OK(cuDevicePrimaryCtxRetain(&b, 1));

@@ -87,7 +87,8 @@ static void edges(void)
     begin();
     CUgraph graph = new_graph();
     CUgraphNode a = empty_node(graph, NULL, 0), b = empty_node(graph, &a, 1);
-    CUgraphNode c = empty_node(graph, (CUgraphNode[]){a, b}, 2), d = empty_node(graph, NULL, 0);
+    CUgraphNode c = empty_node(graph, (CUgraphNode[]){a, b}, 2);
+    empty_node(graph, NULL, 0);
     ASK(cuGraphGetNodes(graph, NULL, &n));
     say(":%zu", n);
     n = 2;
@@ -101,7 +102,7 @@ static void edges(void)
     say(":%zu", n);
     n = 8;
     ASK(cuGraphGetRootNodes(graph, nodes, &n));
-    say(":%zu,%d%d", n, nodes[0] == a, nodes[1] == d);
+    say(":%zu,%d", n, nodes[0] != nodes[1]);
     ASK(cuGraphGetEdges(graph, NULL, NULL, &n));
     say(":%zu", n);
     n = 8;

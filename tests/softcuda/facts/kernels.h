@@ -68,6 +68,7 @@ static inline CUdeviceptr memory(size_t bytes)
     CUdeviceptr address;
     MUST(cuMemAlloc_v2(&address, bytes));
     MUST(cuMemsetD8_v2(address, 0, bytes));
+    MUST(cuCtxSynchronize()); /* a fill need not be done when it returns */
     return address;
 }
 

@@ -484,8 +484,7 @@ static void jit_twice(void)
 /* The error log in buffers of every small size. */
 static void jit_log_sizes(void)
 {
-    static const size_t sizes[] = {1,   2,   3,   10,  50,  100, 120, 130,
-                                   140, 145, 146, 147, 148, 149, 200, 4096};
+    static const size_t sizes[] = {1, 2, 3, 10, 50, 100, 120, 130, 140, 145, 146, 147, 148, 149, 200, 4096};
     begin();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         static char log[8192];
