@@ -443,8 +443,8 @@ static void events_captured(void)
     ASK(cuEventElapsedTime_v2(&ms, event, event));
     say_status(stream);
     ASK(cuEventRecord(plain, NULL));
-    ASK(cuEventQuery(plain));
     ASK(cuEventSynchronize(plain));
+    ASK(cuEventQuery(plain));
     ASK(cuEventQuery(event));
     say_status(stream);
     end(stream);
