@@ -462,7 +462,7 @@ CUresult sc_graph_give_back(sc_block *block);
 void sc_pool_take_back(sc_pool *pool, size_t bytes);
 sc_pool *sc_pool_create(sc_device *device, bool is_default);
 
-/* ---- modules, functions, libraries (module.c, function.c, library.c) ---- */
+/* ---- modules, functions, libraries (module.c, jit.c, function.c, library.c) ---- */
 
 typedef struct sc_function sc_function;
 
