@@ -162,6 +162,7 @@ static void other_device(void)
     MUST(cuCtxSetCurrent(a));
     ASK(cuEventSynchronize(other));
     ASK(cuStreamDestroy_v2(there));
+    MUST(cuStreamSynchronize(here));
     MUST(cuCtxSetCurrent(NULL));
     ASK(cuStreamQuery(here));
     ASK(cuEventQuery(event));
