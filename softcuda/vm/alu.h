@@ -193,6 +193,8 @@ static inline uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, bool signed_a, b
 /* Position of the n-th set bit counted from `base`, upwards for n > 0, downwards for n < 0. */
 static inline uint32_t find_set(uint32_t mask, uint32_t base, int32_t n)
 {
+    if (n == INT32_MIN) /* has no magnitude */
+        return 0;
     if (base > 31)
         return UINT32_MAX;
     if (n == 0)

@@ -64,7 +64,7 @@ static const struct {
     {PTX_SAT, "sat"},
     {PTX_SATFINITE, "satfinite"},
     {PTX_RELU, "relu"},
-    {PTX_OOB, "oob"},
+    {PTX_OOB, "oob"}, /* no form has it: which NaN it means is not published */
     {PTX_NAN_FLAG, "nan"},
     {PTX_XORSIGN_ABS, "xorsign_abs"},
     {PTX_CLAMP, "clamp"},

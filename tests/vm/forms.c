@@ -85,6 +85,7 @@ static void add_instruction(text *to, const form_line *form)
 
 static const char before[] =
     ".version 9.0\n.target sm_90\n.address_size 64\n"
+    ".const .align 16 .b32 kc[4] = {7, 11, 13, 17};\n"
     ".func (.param .b32 o) twice(.param .b32 a)\n{\n.reg .b32 %r<3>;\nld.param.b32 %r1, [a];\n"
     "mad.lo.u32 %r2, %r1, 2, 1;\nst.param.b32 [o], %r2;\nret;\n}\n"
     ".visible .entry form(.param .u64 o, .param .u64 a, .param .u64 b)\n{\n"
