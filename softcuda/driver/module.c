@@ -80,8 +80,6 @@ static sc_device_limits limits_of(const sc_context *context)
         .shared_bytes_per_multiprocessor = chip->shared_per_multiprocessor,
         .reserved_shared_bytes_per_block = chip->shared_reserved,
         .clock_khz = chip->clock_khz,
-        .printf_fifo_bytes = context->limits[CU_LIMIT_PRINTF_FIFO_SIZE],
-        .malloc_heap_bytes = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
     };
 }
 

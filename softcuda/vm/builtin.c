@@ -3,6 +3,7 @@
 #include "softcuda/vm/machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EACH_LANE(lane, mask)                                                                \
@@ -179,7 +180,7 @@ static bool add_conversion(sc_warp *warp, const sc_code *in, unsigned lane, sc_c
 }
 
 static bool format_lane(sc_warp *warp, const sc_code *in, unsigned lane, uint64_t format, uint64_t at,
-                        kr__text *out)
+                        kr__text *out, unsigned *ret_arguments)
 {
     kr__text text = {0};
     bool ok = read_text(warp, in, lane, format, &text);
@@ -189,32 +190,71 @@ static bool format_lane(sc_warp *warp, const sc_code *in, unsigned lane, uint64_
         p += plain;
         if (*p == 0)
             break;
+        const uint64_t before = at;
         sc_conversion conversion = {0};
         p = parse_conversion(warp, in, lane, p + 1, &at, &conversion);
         ok = p && add_conversion(warp, in, lane, &conversion, &at, out);
+        *ret_arguments += at != before;
     }
     kr__text_free(&text);
     return ok;
 }
 
+/* A record of the ring: two words of its own, and one an argument (as an H200's driver seems to count). */
+enum { SC_PRINT_WORDS = 2, SC_PRINT_WORD_BYTES = 8 };
+
+static void drop_oldest(sc_job *job)
+{
+    sc_print *oldest = job->first_print;
+    job->first_print = oldest->next;
+    job->printed_bytes -= oldest->ring_bytes;
+    free(oldest);
+}
+
+/* false: out of host memory. */
+static bool add_print(sc_job *job, const kr__text *text, unsigned n_arguments)
+{
+    sc_print *print = malloc(sizeof *print + text->bytes);
+    if (!print)
+        return false;
+    *print = (sc_print){.bytes = text->bytes,
+                        .ring_bytes = (SC_PRINT_WORDS + n_arguments) * (size_t)SC_PRINT_WORD_BYTES};
+    memcpy(print->text, text->data, text->bytes);
+    pthread_mutex_lock(&job->mutex);
+    *(job->first_print ? &job->last_print->next : &job->first_print) = print;
+    job->last_print = print;
+    job->printed_bytes += print->ring_bytes;
+    while (job->first_print != print && job->printed_bytes > job->launch->printf_fifo_bytes)
+        drop_oldest(job);
+    pthread_mutex_unlock(&job->mutex);
+    return true;
+}
+
+void sc__write_prints(sc_job *job)
+{
+    const bool any = job->first_print != NULL;
+    for (; job->first_print; drop_oldest(job))
+        fwrite(job->first_print->text, 1, job->first_print->bytes, stdout);
+    if (any)
+        fflush(stdout);
+}
+
 static const sc_code *run_vprintf(sc_warp *warp, const sc_code *in)
 {
     const sc_call *call = in->more;
-    sc_job *job = warp->block->job;
     EACH_LANE(lane, warp->mask)
     {
         kr__text line = {0};
-        bool ok =
-            format_lane(warp, in, lane, argument(warp, call, lane, 0), argument(warp, call, lane, 1), &line);
-        if (ok && line.bytes) {
-            pthread_mutex_lock(&job->mutex);
-            kr__text_add_bytes(&job->output, line.data, line.bytes);
-            pthread_mutex_unlock(&job->mutex);
-        }
+        unsigned n_arguments = 0;
+        const bool ok = format_lane(warp, in, lane, argument(warp, call, lane, 0),
+                                    argument(warp, call, lane, 1), &line, &n_arguments);
+        const bool kept = !ok || !line.bytes || add_print(warp->block->job, &line, n_arguments);
         kr__text_free(&line);
+        if (!kept)
+            return sc__fault(warp, in, SC_FAULT_NO_MEMORY, lane, 0, "printf: out of host memory");
         if (!ok)
             return NULL;
-        set_result(warp, call, lane, 0);
+        set_result(warp, call, lane, n_arguments);
     }
     return in + 1;
 }
@@ -259,12 +299,12 @@ static const sc_code *run_assertfail(sc_warp *warp, const sc_code *in)
 static const sc_code *run_malloc(sc_warp *warp, const sc_code *in)
 {
     const sc_call *call = in->more;
-    const sc_program *program = warp->block->job->program;
+    const sc_job *job = warp->block->job;
     EACH_LANE(lane, warp->mask)
     {
         uint64_t bytes = argument(warp, call, lane, 0);
         set_result(warp, call, lane,
-                   sc__heap_alloc(program->memory, bytes, program->limits.malloc_heap_bytes));
+                   sc__heap_alloc(job->program->memory, bytes, job->launch->malloc_heap_bytes));
     }
     return in + 1;
 }

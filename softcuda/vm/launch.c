@@ -530,9 +530,8 @@ bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stat
     work(&job);
     if (job.most_helpers && ready)
         withdraw(&job);
-    write_whole(stdout, &job.output);
+    sc__write_prints(&job);
     write_whole(stderr, &job.errors);
-    kr__text_free(&job.output);
     kr__text_free(&job.errors);
     if (job.workspace)
         sc_memory_free(launch->program->memory, job.workspace);

@@ -240,6 +240,14 @@ struct sc_worker {
     uint64_t warp_instructions, thread_instructions;
 };
 
+/* What one thread printed. */
+typedef struct sc_print {
+    struct sc_print *next;
+    size_t ring_bytes; /* that it takes in the ring */
+    size_t bytes;
+    char text[];
+} sc_print;
+
 struct sc_job {
     const sc_launch *launch;
     const sc_kernel *kernel;
@@ -251,10 +259,12 @@ struct sc_job {
     _Atomic bool stop;     /* a fault: everyone leaves */
     pthread_mutex_t mutex; /* fault, output */
     sc_fault fault;
-    kr__text output, errors;          /* printf's, assert's */
-    uint64_t workspace;               /* grid barrier of a cooperative launch */
-    uint32_t *block_order;            /* shuffled, or NULL */
-    unsigned n_helpers, most_helpers; /* pool threads working on it; guarded by the pool */
+    sc_print *first_print, *last_print; /* printf's output, as much as the ring holds */
+    size_t printed_bytes;               /* of the ring, in use */
+    kr__text errors;                    /* assert's */
+    uint64_t workspace;                 /* grid barrier of a cooperative launch */
+    uint32_t *block_order;              /* shuffled, or NULL */
+    unsigned n_helpers, most_helpers;   /* pool threads working on it; guarded by the pool */
     sc_job *next;
     uint64_t warp_instructions, thread_instructions;
     /* Written by every worker at every block: kept off the cache lines that every warp reads. */
@@ -342,6 +352,9 @@ sc_handler sc__run_jump, sc__run_branch, sc__run_join, sc__run_indexed, sc__run_
     sc__run_barrier, sc__run_warp_sync, sc__run_shuffle, sc__run_vote, sc__run_match, sc__run_reduce,
     sc__run_activemask, sc__run_elect, sc__run_parameter, sc__run_local_address, sc__run_isspacep,
     sc__run_predicate, sc__run_move_predicate, sc__run_alloca, sc__run_stack_save, sc__run_stack_restore;
+
+/* Writes what the kernel printed, and forgets it. */
+void sc__write_prints(sc_job *job);
 
 /* builtin.c: vprintf, __assertfail, malloc, free. NULL: no such. */
 sc_handler *sc__find_builtin(const char *name);

@@ -81,8 +81,6 @@ typedef struct sc_device_limits {
     int shared_bytes_per_multiprocessor;
     int reserved_shared_bytes_per_block;
     int clock_khz;
-    size_t printf_fifo_bytes;
-    size_t malloc_heap_bytes;
 } sc_device_limits;
 
 typedef struct sc_program sc_program;
@@ -148,6 +146,8 @@ typedef struct sc_launch {
     const void *params; /* the parameter block, facts->param_bytes of it */
     bool cooperative;
     unsigned resident_blocks; /* at most this many at once: occupancy x multiprocessors */
+    size_t printf_fifo_bytes; /* a ring: what does not fit overwrites the oldest */
+    size_t malloc_heap_bytes;
     uint64_t grid_id;
     uint64_t budget;       /* thread-instructions; 0: no limit */
     uint64_t shuffle_seed; /* 0: natural order; else blocks and warps run in a shuffled order */

@@ -118,6 +118,23 @@ START_TEST(print)
 }
 END_TEST
 
+static void run_say_often(void)
+{
+    RUN("say", 1, 5, 7);
+}
+
+/* The ring holds three lines of seven arguments: the last three. */
+START_TEST(print_ring)
+{
+    module.printf_fifo_bytes = 3 * (2 + 7) * 8 + 8;
+    char *text = captured(stdout, run_say_often);
+    ck_assert_str_eq(text, "9 10.50|str   |-5000000000 ff z 0x10 %\n"
+                           "10 10.50|str   |-5000000000 ff z 0x10 %\n"
+                           "11 10.50|str   |-5000000000 ff z 0x10 %\n");
+    free(text);
+}
+END_TEST
+
 static void run_must(void)
 {
     uint64_t params[] = {1};
@@ -706,6 +723,7 @@ int main(void)
     tcase_add_test(tests, saxpy);
     tcase_add_test(tests, matrix_product);
     tcase_add_test(tests, print);
+    tcase_add_test(tests, print_ring);
     tcase_add_test(tests, assertion);
     tcase_add_test(tests, recursion);
     tcase_add_test(tests, stack_overflow);

@@ -15,8 +15,6 @@ static const sc_device_limits limits = {
     .shared_bytes_per_multiprocessor = 233472,
     .reserved_shared_bytes_per_block = 1024,
     .clock_khz = 1980000,
-    .printf_fifo_bytes = 1 << 20,
-    .malloc_heap_bytes = 8 << 20,
 };
 
 static bool create(vm_module *module, const char *text, size_t bytes)
@@ -37,7 +35,7 @@ static bool create(vm_module *module, const char *text, size_t bytes)
 
 bool vm_load_text(vm_module *module, const char *text, size_t bytes)
 {
-    *module = (vm_module){.resident = 264};
+    *module = (vm_module){.resident = 264, .printf_fifo_bytes = 1 << 20};
     if (create(module, text, bytes))
         return true;
     vm_unload(module);
@@ -88,6 +86,8 @@ bool vm_launch(vm_module *module, const char *kernel, const unsigned grid[3], co
         .dynamic_shared_bytes = module->dynamic_shared_bytes,
         .cooperative = module->cooperative,
         .resident_blocks = module->resident,
+        .printf_fifo_bytes = module->printf_fifo_bytes,
+        .malloc_heap_bytes = 8 << 20,
         .budget = module->budget,
         .shuffle_seed = module->seed,
     };

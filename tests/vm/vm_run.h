@@ -16,7 +16,7 @@ typedef struct vm_module {
     ptx_problem_kind problem_kind;
     bool cooperative;
     unsigned resident;
-    size_t dynamic_shared_bytes;
+    size_t dynamic_shared_bytes, printf_fifo_bytes;
     uint64_t budget, seed;
 } vm_module;
 
