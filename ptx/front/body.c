@@ -176,6 +176,28 @@ static void check_special(ptx_parser *p, ptx_text text, unsigned line)
         }
 }
 
+static bool is_video(ptx_op op)
+{
+    return op >= PTX_OP_VADD && op <= PTX_OP_VSET4;
+}
+
+/* The current token, right after a register: ".h1". */
+static bool selector(ptx_parser *p, ptx_selector *to)
+{
+    const ptx_text text = p->token.text;
+    to->unit = text.at[1];
+    for (size_t i = 2; i < text.bytes && to->n < KR_COUNT(to->at); i++)
+        to->at[to->n++] = (uint8_t)(text.at[i] - '0');
+    const unsigned most = to->unit == 'b' ? 8 : 4;
+    bool ok = (to->unit == 'b' || to->unit == 'h') && to->n && to->n + 2u == text.bytes;
+    for (size_t i = 0; i < to->n; i++)
+        ok = ok && to->at[i] < most;
+    if (!ok)
+        kr__ptx_syntax_error(p);
+    kr__ptx_advance(p);
+    return ok;
+}
+
 /* A name as an operand. */
 static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_operand *to)
 {
@@ -193,6 +215,8 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
     case PTX_NAME_REGISTER:
         to->kind = PTX_OPERAND_REGISTER;
         to->reg = name->thing;
+        if (to->reg && is_video(instr->op) && p->token.kind == PTX_TOKEN_DOTTED)
+            return selector(p, &to->selector);
         return to->reg;
     case PTX_NAME_SPECIAL:
         to->kind = PTX_OPERAND_SPECIAL;
@@ -313,6 +337,15 @@ static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand
     if (kr__ptx_accept(p, '{'))
         return list_of(p, instr, '}', to);
     if (kr__ptx_is_mark(&p->token, '!')) { /* !%p, or the constant !5 */
+        ptx_lexer ahead = p->lexer;
+        ptx_token after;
+        kr__ptx_next_token(&ahead, &after);
+        if (after.kind == PTX_TOKEN_WORD) {
+            kr__ptx_advance(p);
+            to->negated = true;
+        }
+    }
+    if (instr->op == PTX_OP_VMAD && kr__ptx_is_mark(&p->token, '-')) {
         ptx_lexer ahead = p->lexer;
         ptx_token after;
         kr__ptx_next_token(&ahead, &after);

@@ -357,6 +357,11 @@ static stage operand(verdict *v, char letter, size_t i)
         return source(v, at, i, PTX_U32, false);
     case 'q':
         return source(v, at, i, PTX_B64, false);
+    case 'n': {
+        ptx_operand plain = *at;
+        plain.negated = false;
+        return source(v, &plain, i, PTX_U32, false);
+    }
     case 'p':
         return source(v, at, i, PTX_PRED, false);
     case 'i':

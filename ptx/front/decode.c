@@ -115,6 +115,9 @@ static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
     case PTX_KIND_VECTOR:
         instr->vector = (uint8_t)modifier->value;
         break;
+    case PTX_KIND_SCALE:
+        instr->scale |= (uint8_t)modifier->value;
+        break;
     case PTX_KIND_HINT:
         instr->priority[seen & K(HINT) ? 1 : 0] = (uint8_t)modifier->value;
         break;
@@ -138,8 +141,8 @@ static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
 }
 
 /* Kinds that an instruction may have several of: spaces and layouts are counted by the forms, .mmio.relaxed,
- * L1:: and L2:: hints, .xorsign.abs, .proxy.async. */
-#define REPEATABLE (K(SPACE) | K(LAYOUT) | K(ORDER) | K(HINT) | K(PROXY) | PTX_XORSIGN_ABS)
+ * L1:: and L2:: hints, .xorsign.abs, .proxy.async, .po.shr7. */
+#define REPEATABLE (K(SPACE) | K(LAYOUT) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY) | PTX_XORSIGN_ABS)
 
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, uint64_t seen, ptx_op op, ptx_text word,
                      unsigned line)

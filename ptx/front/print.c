@@ -39,12 +39,16 @@ static void print_base(const ptx_operand *operand, kr__text *to)
 static void print_operand(const ptx_function *function, const ptx_operand *operand, kr__text *to)
 {
     if (operand->negated)
-        kr__text_add(to, "!");
+        kr__text_add(to, operand->kind == PTX_OPERAND_REGISTER && operand->reg->type != PTX_PRED ? "-" : "!");
     switch (operand->kind) {
     case PTX_OPERAND_NONE:
         break;
     case PTX_OPERAND_REGISTER:
         kr__text_add(to, "%s", operand->reg->name);
+        if (operand->selector.unit)
+            kr__text_add(to, ".%c", operand->selector.unit);
+        for (unsigned i = 0; i < operand->selector.n; i++)
+            kr__text_add(to, "%u", operand->selector.at[i]);
         break;
     case PTX_OPERAND_IMMEDIATE:
         print_immediate(operand, to);

@@ -101,6 +101,7 @@ typedef enum ptx_flag {
     PTX_OOB = 1u << 31 /* fma.oob */
 } ptx_flag;
 
+typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;
 typedef enum ptx_priority { PTX_EVICT_UNCHANGED, PTX_EVICT_FIRST, PTX_EVICT_LAST, PTX_EVICT_NORMAL } ptx_priority;
 
 typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.async */
@@ -240,9 +241,16 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_SINK       /* _ */
 } ptx_operand_kind;
 
+/* ".b3", ".h10": which bytes or halves of a video instruction's operand, the first digit's first. */
+typedef struct ptx_selector {
+    char unit; /* 'b', 'h'; 0: not written */
+    uint8_t n, at[4];
+} ptx_selector;
+
 typedef struct ptx_operand {
     ptx_operand_kind kind;
-    bool negated;    /* !%p */
+    bool negated;    /* !%p; of vmad, -%r */
+    ptx_selector selector;
     bool is_pair;    /* a vector that was written p|q */
     bool is_exact;   /* a float written 0f... or 0d...: it may also stand for bits */
     bool is_float;   /* the immediate was written as a float: 0f, 0d or decimal with a point; bits is a
@@ -278,6 +286,7 @@ typedef struct ptx_instr {
     uint8_t vector;        /* 1, 2, 4, 8: ld/st .v2 ... */
     uint16_t shape[3];     /* mma m, n, k; ldmatrix: 8, 8, and count in shape[2] */
     uint8_t layout;        /* bits: 0 a is col, 1 b is col */
+    uint8_t scale;         /* ptx_scale bits: vmad's */
     uint8_t priority[2];   /* ptx_priority: of L2, createpolicy's first and second */
     const ptx_register *guard; /* @%p */
     bool guard_negated;

@@ -124,6 +124,10 @@ void sc__decode_move_matrix(sc_decoder *decoder);
 void sc__decode_load_tiles(sc_decoder *decoder);
 void sc__decode_store_tiles(sc_decoder *decoder);
 
+/* ---- decode_video.c ---- */
+
+void sc__decode_video(sc_decoder *decoder);
+
 /* ---- decode_flow.c ---- */
 
 void sc__value_and_predicate(sc_decoder *decoder, const ptx_operand *operand, sc_slot *d, sc_slot *p);

@@ -358,7 +358,17 @@ sc_slot sc__pack(sc_decoder *decoder, const ptx_operand *operand, ptx_type type,
 {
     size_t bytes = kr__ptx_type_bytes(type);
     const ptx_operand *e = operand->elements;
-    if (bytes == 16 && operand->n_elements <= 4) {
+    if (bytes == operand->n_elements && bytes <= 4) { /* of bytes */
+        sc_slot pair[2];
+        for (unsigned i = 0; i < bytes / 2; i++) {
+            const sc_slot low = sc__source(decoder, &e[2 * i], 'w', PTX_B8);
+            const sc_slot high = sc__source(decoder, &e[2 * i + 1], 'w', PTX_B8);
+            pair[i] = bytes == 2 ? to : sc__new_word(decoder);
+            sc__emit_form(decoder, "prmt.b32", pair[i], low, high)->c = sc__constant(decoder, 'w', 0x7640);
+        }
+        if (bytes == 4)
+            sc__emit_form(decoder, "pack.16", to, pair[0], pair[1]);
+    } else if (bytes == 16 && operand->n_elements <= 4) {
         for (unsigned i = 0; i < 2; i++) {
             const sc_slot half = to + i * SC_DOUBLE_BYTES;
             if (operand->n_elements == 2) {
@@ -392,7 +402,12 @@ void sc__unpack(sc_decoder *decoder, const ptx_operand *operand, ptx_type type, 
 {
     size_t bytes = kr__ptx_type_bytes(type), n = operand->n_elements;
     const ptx_operand *e = operand->elements;
-    if ((n == 2 && bytes == 4) || (n == 4 && bytes == 8)) {
+    if (n == bytes && n <= 4) { /* of bytes */
+        for (size_t i = 0; i < n; i++)
+            if (e[i].kind != PTX_OPERAND_SINK)
+                sc__emit_form(decoder, "shr.b32", sc__destination(decoder, &e[i], 'w', NULL), from,
+                              sc__constant(decoder, 'w', 8 * i));
+    } else if ((n == 2 && bytes == 4) || (n == 4 && bytes == 8)) {
         for (size_t i = 0; i < n; i++) {
             if (e[i].kind == PTX_OPERAND_SINK)
                 continue;
