@@ -70,10 +70,10 @@
 #define MATRIX (PTX_SYNC | PTX_ALIGNED | K(SHAPE))
 #define WMMA (MATRIX | K(LAYOUT))
 /* A and B of wmma. */
-#define WMMA_FACTOR                                                          \
-    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "V@?r", 60, 70)                  \
-    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 72)              \
-    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 75)         \
+#define WMMA_FACTOR                                                  \
+    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "V@?r", 60, 70)          \
+    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 72)      \
+    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 75) \
     FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "V@?r", 70, 80)
 #define FORM(set, may, must, either, pattern, version, target) \
     {.types = set,                                             \

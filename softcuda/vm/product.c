@@ -102,7 +102,7 @@ static sc_total total_of(const sc_term *a, const sc_term *b, unsigned n, sc_term
     if (total.nan | total.positive | total.negative || most == SC_ZERO_EXPONENT)
         return total;
     total.unit = most - 25;
-    total.sum = cut(c.mantissa, c.exponent - total.unit);
+    total.sum = c.mantissa ? cut(c.mantissa, c.exponent - total.unit) : 0;
     for (unsigned i = 0; i < n; i++)
         total.sum += products[i] ? cut(products[i], exponents[i] - total.unit) : 0;
     return total;
