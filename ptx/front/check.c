@@ -846,6 +846,25 @@ static void check_tiles(ptx_parser *p, const ptx_instr *instr, const char *name)
                                      is_a ? shape->k : shape->n, is_a || is_b));
 }
 
+/* ".b3", ".h10" of a video instruction: on one part, on halves, on bytes. */
+static void check_selectors(ptx_parser *p, const ptx_instr *instr, const char *name)
+{
+    const char last = name[strlen(name) - 1];
+    const unsigned n_parts = last == '2' ? 2 : last == '4' ? 4 : 1;
+    for (size_t i = 0; i < instr->n_operands; i++) {
+        const ptx_selector *selector = &instr->operands[i].selector;
+        const bool is_result = i == 0;
+        const char unit = n_parts == 4 ? 'b' : n_parts == 2 ? 'h' : selector->unit;
+        const unsigned n_of_unit = selector->unit == 'h' ? 2 : 4;
+        const unsigned most = n_parts > 1 && !is_result ? 2 * n_parts : n_of_unit;
+        bool ok = selector->unit == unit && (is_result ? selector->n <= n_parts : selector->n == n_parts);
+        for (size_t k = 0; k < selector->n; k++)
+            ok = ok && selector->at[k] < most;
+        if (selector->unit && !ok)
+            kr__ptx_error(p, instr->line, "Incorrect video selector for operand %zu", i);
+    }
+}
+
 /* Integers: every value of the second type is one of the first. */
 static bool cannot_overflow(ptx_type to, ptx_type from)
 {
@@ -950,6 +969,8 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                 title);
         break;
     default:
+        if (instr->op >= PTX_OP_VADD && instr->op <= PTX_OP_VSET4)
+            check_selectors(p, instr, title);
         break;
     }
 }
