@@ -194,6 +194,7 @@ typedef struct ptx_parser {
     uint64_t allowed[PTX_OP_COUNT]; /* modifiers of any form */
     ptx_block *block;
     unsigned depth; /* of nested blocks, braces and parentheses */
+    bool linked;    /* the module's block then has an outer one: names that all texts see */
     /* the function whose body is read */
     ptx_function *function;
     ptx_instr *instrs; /* malloc'ed, moved to the arena at the end */

@@ -231,6 +231,59 @@ ptx_name *kr__ptx_declare(ptx_parser *p, ptx_text text, unsigned line, ptx_name_
     return name;
 }
 
+/* ---- names of the module, and of several texts that are linked ---- */
+
+/* Of the definitions of a name the strongest counts, and of equal ones the first. */
+static int strength(ptx_linkage linkage)
+{
+    return linkage == PTX_LINK_EXTERN ? 0 : linkage == PTX_LINK_COMMON ? 1 : linkage == PTX_LINK_WEAK ? 2 : 3;
+}
+
+static bool may_meet(const ptx_parser *p, ptx_linkage one, ptx_linkage other)
+{
+    const int weaker = strength(one) < strength(other) ? strength(one) : strength(other);
+    return weaker == strength(PTX_LINK_EXTERN) || (p->linked && weaker < strength(PTX_LINK_VISIBLE));
+}
+
+/* What the module, or with linkage any text before this one, declares under the name. */
+static ptx_name *module_name(ptx_parser *p, ptx_text text, ptx_linkage linkage)
+{
+    const uint32_t hash = kr__ptx_hash(text);
+    ptx_name *name = kr__ptx_find_name(&p->block->names, text, hash);
+    if (!name && p->block->outer && linkage != PTX_LINK_NONE)
+        name = kr__ptx_find_name(&p->block->outer->names, text, hash);
+    return name;
+}
+
+static bool is_seen_by_all(const ptx_name *name)
+{
+    if (name->kind == PTX_NAME_VARIABLE)
+        return ((const ptx_variable *)name->thing)->linkage != PTX_LINK_NONE;
+    return name->kind == PTX_NAME_FUNCTION && ((const ptx_function *)name->thing)->linkage != PTX_LINK_NONE;
+}
+
+/* Begins the next text: of what the last one declared, only what has linkage stays in sight. */
+static bool begin_text(ptx_parser *p)
+{
+    ptx_block *const last = p->block, *all = last->outer, *next = kr__ptx_new(p, sizeof *next);
+    for (uint32_t i = 0; next && i < last->names.capacity; i++) {
+        const ptx_name *name = &last->names.slots[i];
+        if (!name->thing || !is_seen_by_all(name) || kr__ptx_find_name(&all->names, name->text, name->hash))
+            continue;
+        ptx_name *copy = kr__ptx_add_name(&p->module->arena, &all->names, name->text, name->hash, name->kind);
+        if (!copy) {
+            kr__ptx_no_memory(p);
+            return false;
+        }
+        copy->thing = name->thing;
+    }
+    if (next) {
+        next->outer = all;
+        p->block = next;
+    }
+    return next;
+}
+
 /* ---- variables ---- */
 
 static const struct {
@@ -598,19 +651,24 @@ static void registers(ptx_parser *p, const declaration *of)
     kr__ptx_expect(p, ';');
 }
 
-/* Is it a declaration of what is declared already? One of the two must be .extern. */
+/* Is it a declaration of what is declared already? One of the two must be .extern, or weak where texts are
+ * linked.
+ */
 static bool is_declared(ptx_parser *p, ptx_text text, ptx_variable *variable)
 {
-    const ptx_name *name = p->function ? NULL : kr__ptx_find_name(&p->block->names, text, kr__ptx_hash(text));
+    const ptx_name *name = p->function ? NULL : module_name(p, text, variable->linkage);
     ptx_variable *before = name && name->kind == PTX_NAME_VARIABLE ? name->thing : NULL;
-    if (!before || (before->linkage != PTX_LINK_EXTERN && variable->linkage != PTX_LINK_EXTERN))
+    if (!before || !may_meet(p, before->linkage, variable->linkage))
         return false;
-    if (before->space != variable->space || before->type != variable->type ||
-        (before->bytes && variable->bytes && before->bytes != variable->bytes)) {
+    const bool is_common = before->linkage == PTX_LINK_COMMON && variable->linkage == PTX_LINK_COMMON;
+    if (before->space != variable->space ||
+        (!is_common && (before->type != variable->type ||
+                        (before->bytes && variable->bytes && before->bytes != variable->bytes)))) {
         kr__ptx_error(p, variable->line, "Inconsistent redefinition of variable '%s'", variable->name);
         return true;
     }
-    if (variable->linkage == PTX_LINK_EXTERN)
+    if (is_common ? variable->bytes <= before->bytes
+                  : strength(variable->linkage) <= strength(before->linkage))
         return true;
     variable->next = before->next;
     variable->index = before->index;
@@ -844,7 +902,7 @@ static void check_prototypes(ptx_parser *p, const ptx_function *known, const ptx
  */
 static ptx_function *function_named(ptx_parser *p, ptx_text text, unsigned line, const ptx_function *as)
 {
-    ptx_name *name = kr__ptx_find_name(&p->block->names, text, kr__ptx_hash(text));
+    ptx_name *name = module_name(p, text, as->linkage);
     if (name && name->kind == PTX_NAME_FUNCTION)
         return name->thing;
     name = kr__ptx_declare(p, text, line, PTX_NAME_FUNCTION);
@@ -861,6 +919,21 @@ static ptx_function *function_named(ptx_parser *p, ptx_text text, unsigned line,
     return function;
 }
 
+/* Where a second definition of a function goes: in its place where it is stronger, else nowhere. */
+static ptx_function *redefined(ptx_parser *p, ptx_function *known, const ptx_function *head)
+{
+    ptx_function *to = known;
+    if (!p->linked || !may_meet(p, known->linkage, head->linkage)) {
+        kr__ptx_error(p, head->line, "Duplicate definition of function '%s'", known->name);
+        return known;
+    }
+    if (strength(head->linkage) <= strength(known->linkage))
+        to = kr__ptx_new(p, sizeof *to);
+    if (to)
+        *to = *head;
+    return to;
+}
+
 static void body_or_end(ptx_parser *p, ptx_function *function, const ptx_function *head, bool was_defined)
 {
     if (kr__ptx_accept(p, ';'))
@@ -868,7 +941,9 @@ static void body_or_end(ptx_parser *p, ptx_function *function, const ptx_functio
     if (!kr__ptx_expect(p, '{'))
         return;
     if (was_defined)
-        kr__ptx_error(p, head->line, "Duplicate definition of function '%s'", function->name);
+        function = redefined(p, function, head);
+    if (!function)
+        return;
     ptx_variable **const last = p->last_variable;
     const unsigned n = p->n_variables;
     kr__ptx_body(p, function);
@@ -1084,9 +1159,34 @@ static ptx_linkage linkage(ptx_parser *p)
     return PTX_LINK_NONE;
 }
 
-static void statements(ptx_parser *p)
+/* The header of a text after the first. The module is held to the newest of them. */
+static bool next_header(ptx_parser *p, int newest)
+{
+    ptx_module *const module = p->module;
+    const int isa = module->isa, sm = module->sm;
+    const char suffix = module->suffix;
+    char name[sizeof module->target];
+    memcpy(name, module->target, sizeof name);
+    module->sm = 0;
+    if (!begin_text(p) || !version(p, newest) || !target(p) || !address_size(p))
+        return false;
+    module->isa = isa > module->isa ? isa : module->isa;
+    if (sm > module->sm) {
+        module->sm = sm;
+        module->suffix = suffix;
+        memcpy(module->target, name, sizeof name);
+    }
+    return true;
+}
+
+static void statements(ptx_parser *p, int newest)
 {
     while (!p->stopped && p->token.kind != PTX_TOKEN_END) {
+        if (p->linked && at_dotted(p, ".version")) {
+            if (!next_header(p, newest))
+                return;
+            continue;
+        }
         const ptx_linkage link = linkage(p);
         if (at_dotted(p, ".entry") || at_dotted(p, ".func"))
             function(p, link);
@@ -1156,7 +1256,8 @@ static void unresolved(ptx_parser *p, const ptx_function *function)
 static void parse(ptx_parser *p, const ptx_options *options)
 {
     const int newest = options && options->max_isa ? options->max_isa : PTX_NEWEST_ISA;
-    if (!keywords(p) || !kr__ptx_push_block(p)) {
+    p->linked = options && options->linked;
+    if (!keywords(p) || !kr__ptx_push_block(p) || (p->linked && !kr__ptx_push_block(p))) {
         kr__ptx_no_memory(p);
         return;
     }
@@ -1165,7 +1266,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
     p->last_file = &p->module->files;
     kr__ptx_advance(p);
     if (version(p, newest) && target(p) && address_size(p))
-        statements(p);
+        statements(p, newest);
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {
         p->module->n_entries += f->is_entry;
         if (!f->has_body && f->linkage != PTX_LINK_EXTERN && (f->is_used || f->is_entry))

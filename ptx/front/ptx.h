@@ -370,6 +370,8 @@ typedef struct ptx_problem {
 
 typedef struct ptx_options {
     int max_isa;   /* the newest .version to accept; 0: PTX_NEWEST_ISA */
+    bool linked;   /* several texts, one after another, each with its header, become one module as a linker joins
+                    * them: a name without linkage is its own text's alone, of other names the strongest counts */
 } ptx_options;
 
 enum { PTX_NEWEST_ISA = 90 };

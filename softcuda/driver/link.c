@@ -11,9 +11,7 @@
 typedef struct sc_link {
     sc_object object;
     sc_jit jit;
-    kr__text bodies; /* of the inputs, without their headers */
-    int isa, sm;
-    char suffix;
+    kr__text ptx; /* of the inputs, one after another */
     struct link_symbol *symbols;
     bool completed;
     CUresult failed; /* an input that was no image, or a name that does not resolve: nothing mends it */
@@ -23,7 +21,7 @@ typedef struct sc_link {
 /* A function that an input defines or asks for. */
 typedef struct link_symbol {
     struct link_symbol *next;
-    bool defined;
+    bool defined, strong;
     char *input; /* the input's name, after the function's */
     char name[];
 } link_symbol;
@@ -35,40 +33,25 @@ static void finish_link(sc_object *object)
         next = s->next;
         free(s);
     }
-    kr__text_free(&link->bodies);
+    kr__text_free(&link->ptx);
     kr__text_free(&link->cubin);
     free(link);
 }
 
 /* ---- inputs ---- */
 
-static bool is_header_line(const char *line, size_t n)
-{
-    static const char *const words[] = {".version", ".target", ".address_size"};
-    while (n && (*line == ' ' || *line == '\t'))
-        line++, n--;
-    for (size_t i = 0; i < KR_COUNT(words); i++)
-        if (n >= strlen(words[i]) && memcmp(line, words[i], strlen(words[i])) == 0)
-            return true;
-    return false;
-}
-
-static void add_body(sc_link *link, const char *text, size_t bytes)
-{
-    for (const char *end = text + bytes; text < end;) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
-        size_t n = newline ? (size_t)(newline - text) : (size_t)(end - text);
-        if (!is_header_line(text, n))
-            kr__text_add_bytes(&link->bodies, text, n);
-        kr__text_add_bytes(&link->bodies, "\n", 1);
-        text += n + 1;
-    }
-}
-
 static const link_symbol *find_defined(const sc_link *link, const char *name)
 {
     for (const link_symbol *s = link->symbols; s; s = s->next)
         if (s->defined && strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
+static const link_symbol *find_strong(const sc_link *link, const char *name)
+{
+    for (const link_symbol *s = link->symbols; s; s = s->next)
+        if (s->strong && strcmp(s->name, name) == 0)
             return s;
     return NULL;
 }
@@ -87,7 +70,10 @@ static CUresult fail_name(sc_link *link, const char *format, const char *name, c
 static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *input)
 {
     for (const ptx_function *f = ptx->functions; f; f = f->next) {
-        const link_symbol *other = f->has_body ? find_defined(link, f->name) : NULL;
+        const bool strong = f->has_body && f->linkage == PTX_LINK_VISIBLE;
+        const link_symbol *other = strong ? find_strong(link, f->name) : NULL;
+        if (f->linkage == PTX_LINK_NONE)
+            continue; /* its own text's alone */
         if (other)
             return fail_name(link, "error   : Multiple definition of '%s' in '%s', first defined in '%s'",
                              f->name, input, other->input);
@@ -99,6 +85,7 @@ static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *in
         symbol->input = symbol->name + bytes;
         memcpy(symbol->input, input, strlen(input) + 1);
         symbol->defined = f->has_body;
+        symbol->strong = strong;
         symbol->next = link->symbols;
         link->symbols = symbol;
     }
@@ -106,24 +93,23 @@ static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *in
 }
 
 /* The text must be PTX by itself; what it leaves open is judged when the link is complete. */
-static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const char *name, const sc_jit *jit)
+static CUresult add_text(sc_link *link, const char *text, size_t bytes, const char *name,
+                         const ptx_options *options, const sc_jit *jit)
 {
     ptx_problem problem = {0};
     ptx_module *ptx = NULL;
     CUresult result = CUDA_SUCCESS;
     bytes = strnlen(text, bytes);
-    if (!kr__ptx_parse(text, bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &ptx, &problem)) {
+    if (!kr__ptx_parse(text, bytes, options, &ptx, &problem)) {
         result = problem.kind == PTX_PROBLEM_NOT_PTX   ? CUDA_ERROR_INVALID_IMAGE
                  : problem.kind == PTX_PROBLEM_VERSION ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
                                                        : CUDA_ERROR_INVALID_PTX;
         sc_jit_report(jit->n ? jit : &link->jit, NULL, problem.log.data);
     } else if (!(result = sc_jit_refusal(&link->jit, ptx->sm, 0)) &&
                !(result = add_symbols(link, ptx, name))) {
-        link->isa = ptx->isa > link->isa ? ptx->isa : link->isa;
-        link->suffix = ptx->sm >= link->sm ? ptx->suffix : link->suffix;
-        link->sm = ptx->sm > link->sm ? ptx->sm : link->sm;
-        add_body(link, text, bytes);
-        if (link->bodies.failed)
+        kr__text_add_bytes(&link->ptx, text, bytes);
+        kr__text_add_bytes(&link->ptx, "\n", 1);
+        if (link->ptx.failed)
             result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     kr__ptx_module_free(&ptx);
@@ -131,6 +117,12 @@ static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const cha
     return result;
 }
 
+static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const char *name, const sc_jit *jit)
+{
+    return add_text(link, text, bytes, name, &(ptx_options){.max_isa = sc_driver_isa()}, jit);
+}
+
+/* What an earlier link made holds all of its texts. */
 static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const char *name, const sc_jit *jit)
 {
     const void *ptx;
@@ -139,7 +131,7 @@ static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const 
     if (kr__image_kind(image, bytes, &kind, NULL) || kind != KR_IMAGE_CUBIN)
         return CUDA_ERROR_INVALID_IMAGE;
     if (kr__cubin_section(image, bytes, SC_PTX_SECTION, &ptx, &ptx_bytes))
-        return add_ptx(link, ptx, ptx_bytes, name, jit);
+        return add_text(link, ptx, ptx_bytes, name, &(ptx_options){.linked = true}, jit);
     sc_say("cannot link machine code without its PTX");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -172,6 +164,67 @@ static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const
     return result;
 }
 
+/* What kernels ask of libcudadevrt.a for grid.sync(). The library has machine code, so here it is in PTX: the
+ * handle of scope 1, the grid, is the workspace of a cooperative launch; without one the answer is 999.
+ * Arrivals are counted in its third word and ended barriers in its fourth; the first two are what nvcc's own
+ * grid.sync() works on. */
+static const char device_runtime[] =
+    ".version 6.0\n.target sm_60\n.address_size 64\n"
+    ".weak .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)\n"
+    "{\n"
+    "    .reg .b32 %scope, %high, %low; .reg .b64 %handle; .reg .pred %none;\n"
+    "    ld.param.b32 %scope, [scope];\n"
+    "    mov.b32 %high, %envreg1;\n"
+    "    mov.b32 %low, %envreg2;\n"
+    "    mov.b64 %handle, {%low, %high};\n"
+    "    setp.ne.s32 %none, %scope, 1;\n"
+    "    @%none mov.b64 %handle, 0;\n"
+    "    st.param.b64 [handle], %handle;\n"
+    "    ret;\n"
+    "}\n"
+    ".weak .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags)\n"
+    "{\n"
+    "    .reg .b64 %at; .reg .b32 %x, %y, %z, %blocks, %ended, %now; .reg .pred %skip, %waits;\n"
+    "    ld.param.b64 %at, [handle];\n"
+    "    setp.eq.s64 %skip, %at, 0;\n"
+    "    mov.b32 %now, 999;\n"
+    "    @%skip bra END;\n"
+    "    bar.sync 0;\n"
+    "    mov.u32 %x, %tid.x;\n"
+    "    mov.u32 %y, %tid.y;\n"
+    "    mov.u32 %z, %tid.z;\n"
+    "    or.b32 %x, %x, %y;\n"
+    "    or.b32 %x, %x, %z;\n"
+    "    setp.ne.s32 %skip, %x, 0;\n"
+    "    @%skip bra TOGETHER;\n"
+    "    mov.u32 %x, %nctaid.x;\n"
+    "    mov.u32 %y, %nctaid.y;\n"
+    "    mov.u32 %z, %nctaid.z;\n"
+    "    mul.lo.u32 %blocks, %x, %y;\n"
+    "    mul.lo.u32 %blocks, %blocks, %z;\n"
+    "    ld.volatile.u32 %ended, [%at+12];\n"
+    "    membar.gl;\n"
+    "    atom.add.u32 %x, [%at+8], 1;\n"
+    "    add.u32 %x, %x, 1;\n"
+    "    setp.ne.u32 %waits, %x, %blocks;\n"
+    "    @%waits bra WAIT;\n"
+    "    st.volatile.u32 [%at+8], 0;\n"
+    "    membar.gl;\n"
+    "    add.u32 %now, %ended, 1;\n"
+    "    st.volatile.u32 [%at+12], %now;\n"
+    "WAIT:\n"
+    "    ld.volatile.u32 %now, [%at+12];\n"
+    "    setp.eq.u32 %waits, %now, %ended;\n"
+    "    @%waits bra WAIT;\n"
+    "    membar.gl;\n"
+    "TOGETHER:\n"
+    "    bar.sync 0;\n"
+    "    mov.b32 %now, 0;\n"
+    "END:\n"
+    "    st.param.b32 [result], %now;\n"
+    "    ret;\n"
+    "}\n";
+
 static CUresult add_input(sc_link *link, CUjitInputType type, const void *data, size_t bytes,
                           const char *name, const sc_jit *jit)
 {
@@ -183,7 +236,7 @@ static CUresult add_input(sc_link *link, CUjitInputType type, const void *data, 
     case CU_JIT_INPUT_FATBINARY:
         return add_fatbin(link, data, bytes, name, jit);
     case CU_JIT_INPUT_LIBRARY: /* gives what the others ask for; what then is missing is told at the end */
-        return CUDA_SUCCESS;
+        return add_ptx(link, device_runtime, sizeof device_runtime, name, jit);
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_NVVM:
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -379,37 +432,34 @@ static const link_symbol *find_undefined(const sc_link *link, const char *log)
     return NULL;
 }
 
-/* The joined text must stand by itself: nothing declared may be missing. */
+/* The texts together must stand by themselves: nothing declared may be missing. */
 static CUresult complete(sc_link *link)
 {
     sc_device *device = link->object.context->device;
-    kr__text ptx = {0};
-    int isa = link->isa ? link->isa : sc_driver_isa(), sm = link->sm ? link->sm : device->chip->cc;
-    kr__text_add(&ptx, ".version %d.%d\n.target sm_%d%.1s\n.address_size 64\n", isa / 10, isa % 10, sm,
-                 &link->suffix);
-    kr__text_add_bytes(&ptx, link->bodies.data ? link->bodies.data : "", link->bodies.bytes);
+    if (!link->ptx.bytes)
+        kr__text_add(&link->ptx, ".version %d.%d\n.target sm_%d\n", sc_driver_isa() / 10,
+                     sc_driver_isa() % 10, device->chip->cc);
     ptx_problem problem = {0};
     ptx_module *module = NULL;
     sc_program *program = NULL;
     sc_device_limits limits = {
         .ordinal = (unsigned)device->ordinal, .cc = device->chip->cc, .multiprocessors = 1};
     bool linked =
-        !ptx.failed &&
-        kr__ptx_parse(ptx.data, ptx.bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &module, &problem) &&
+        !link->ptx.failed &&
+        kr__ptx_parse(link->ptx.data, link->ptx.bytes, &(ptx_options){.linked = true}, &module, &problem) &&
         sc_program_create(module, device->memory, &limits, &program, &problem);
     if (linked)
-        write_cubin(&link->cubin, &link->jit, program, device->chip->cc, &ptx);
+        write_cubin(&link->cubin, &link->jit, program, device->chip->cc, &link->ptx);
     const link_symbol *undefined = linked ? NULL : find_undefined(link, problem.log.data);
     if (undefined)
         fail_name(link, "error   : Undefined reference to '%s' in '%s'", undefined->name, undefined->input,
                   "");
     else
         sc_jit_report(&link->jit, NULL, problem.log.data);
-    bool failed = ptx.failed || link->cubin.failed || problem.kind == PTX_PROBLEM_MEMORY;
+    bool failed = link->ptx.failed || link->cubin.failed || problem.kind == PTX_PROBLEM_MEMORY;
     sc_program_destroy(&program);
     kr__ptx_module_free(&module);
     kr__text_free(&problem.log);
-    kr__text_free(&ptx);
     return failed ? CUDA_ERROR_OUT_OF_MEMORY : linked ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SOURCE;
 }
 

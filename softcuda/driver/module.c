@@ -107,7 +107,7 @@ static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx
     ptx_problem problem = {0};
     ptx_module *ptx = NULL;
     CUresult result = CUDA_SUCCESS;
-    const ptx_options options = {.max_isa = load->for_cubin ? 0 : sc_driver_isa()};
+    const ptx_options options = {.max_isa = load->for_cubin ? 0 : sc_driver_isa(), .linked = load->for_cubin};
     if (!kr__ptx_parse(text, bytes, &options, &ptx, &problem))
         result = refuse_ptx(load, &problem);
     else if (ptx->address_bits != 64 || !ptx_runs(ptx->sm, ptx->suffix, load->context->device->chip->cc))

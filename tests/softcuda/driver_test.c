@@ -865,6 +865,92 @@ START_TEST(linked_code_runs)
 }
 END_TEST
 
+/* What nvlink of CUDA 13.0 makes of such inputs (sm_80, with -c compiled): a name without linkage is its
+ * input's alone, a definition counts before .weak, .weak before .common, the first of equals; the larger
+ * .common gives the size. */
+static const char asking_ptx[] =
+    HEADER ".common .global .align 4 .u32 common;\n"
+           ".global .align 4 .u32 own = 1;\n"
+           ".weak .global .align 4 .u32 number = 10;\n"
+           ".extern .func (.param .b32 r) other();\n"
+           ".weak .func (.param .b32 r) pick()\n"
+           "{ .reg .b32 %x; mov.u32 %x, 100; st.param.b32 [r], %x; ret; }\n"
+           ".func (.param .b32 r) mine()\n"
+           "{ .reg .b32 %x; ld.global.u32 %x, [own]; st.param.b32 [r], %x; ret; }\n"
+           ".visible .entry k(.param .u64 out)\n"
+           "{ .reg .b64 %p; .reg .b32 %a; ld.param.u64 %p, [out];\n"
+           "  { .param .b32 q; call (q), pick; ld.param.b32 %a, [q]; } st.global.u32 [%p], %a;\n"
+           "  { .param .b32 q; call (q), mine; ld.param.b32 %a, [q]; } st.global.u32 [%p+4], %a;\n"
+           "  { .param .b32 q; call (q), other; ld.param.b32 %a, [q]; } st.global.u32 [%p+8], %a;\n"
+           "  ld.global.u32 %a, [number]; st.global.u32 [%p+12], %a;\n"
+           "  ret; }\n";
+#define ANSWERING_PTX(LINKAGE)                                                                           \
+    HEADER ".common .global .align 8 .u64 common;\n"                                                     \
+           ".global .align 4 .u32 own = 2;\n" LINKAGE " .global .align 4 .u32 number = 20;\n" LINKAGE    \
+           " .func (.param .b32 r) pick()\n"                                                             \
+           "{ .reg .b32 %x; mov.u32 %x, 200; st.param.b32 [r], %x; ret; }\n"                             \
+           ".func (.param .b32 r) mine()\n"                                                              \
+           "{ .reg .b32 %x; ld.global.u32 %x, [own]; st.param.b32 [r], %x; ret; }\n"                     \
+           ".visible .func (.param .b32 r) other()\n"                                                    \
+           "{ .reg .b32 %x; .param .b32 q; call (q), mine; ld.param.b32 %x, [q]; st.param.b32 [r], %x; " \
+           "ret; }\n"
+static const char strong_ptx[] = ANSWERING_PTX(".visible"), weak_ptx[] = ANSWERING_PTX(".weak");
+
+/* Links two images and what that made once more by itself, and runs it. */
+static void check_link(CUjitInputType type, const void *first, size_t first_bytes, const char *second,
+                       const uint32_t *expected)
+{
+    CUlinkState link;
+    void *cubin;
+    size_t bytes;
+    OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+    OK(cuLinkAddData_v2(link, type, (void *)(uintptr_t)first, first_bytes, "first", 0, NULL, NULL));
+    if (second)
+        OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)second, strlen(second), "second", 0,
+                            NULL, NULL));
+    OK(cuLinkComplete(link, &cubin, &bytes));
+    if (second)
+        check_link(CU_JIT_INPUT_CUBIN, cubin, bytes, NULL, expected);
+    CUdeviceptr p = zeros(4), common;
+    CUmodule module;
+    CUfunction k;
+    OK(cuModuleLoadData(&module, cubin));
+    OK(cuModuleGetFunction(&k, module, "k"));
+    OK(cuModuleGetGlobal_v2(&common, &bytes, module, "common"));
+    ck_assert_uint_eq(bytes, 8);
+    void *params[] = {&p};
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(word(p, i), expected[i]);
+    OK(cuLinkDestroy(link));
+}
+
+START_TEST(the_strongest_definition_counts)
+{
+    start("sm_90");
+    static const uint32_t of_strong[] = {200, 1, 2, 20}, of_first[] = {100, 1, 2, 10};
+    check_link(CU_JIT_INPUT_PTX, asking_ptx, strlen(asking_ptx), strong_ptx, of_strong);
+    check_link(CU_JIT_INPUT_PTX, strong_ptx, strlen(strong_ptx), asking_ptx, of_strong);
+    check_link(CU_JIT_INPUT_PTX, asking_ptx, strlen(asking_ptx), weak_ptx, of_first);
+    check_link(CU_JIT_INPUT_PTX, weak_ptx, strlen(weak_ptx), asking_ptx, of_strong);
+
+    /* In one text a name is defined once, and two texts do not make one. */
+    CUmodule module;
+    char *twice = malloc(sizeof asking_ptx + sizeof weak_ptx);
+    strcat(strcpy(twice, asking_ptx), weak_ptx);
+    IS(INVALID_PTX, cuModuleLoadData(&module, twice));
+    free(twice);
+    CUlinkState link;
+    void *cubin;
+    OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+    for (int i = 0; i < 2; i++)
+        OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)strong_ptx, sizeof strong_ptx, "one",
+                            0, NULL, NULL));
+    IS(INVALID_SOURCE, cuLinkComplete(link, &cubin, NULL));
+    OK(cuLinkDestroy(link));
+}
+END_TEST
+
 START_TEST(what_does_not_link)
 {
     start("sm_90");
@@ -1512,6 +1598,7 @@ int main(void)
         what_is_no_image,
         libraries_load_where_they_are_used,
         linked_code_runs,
+        the_strongest_definition_counts,
         what_does_not_link,
         fatbin_choice,
         ptx_for_a_cubin_may_be_newer_than_the_driver,
