@@ -884,17 +884,18 @@ static const char asking_ptx[] =
            "  { .param .b32 q; call (q), other; ld.param.b32 %a, [q]; } st.global.u32 [%p+8], %a;\n"
            "  ld.global.u32 %a, [number]; st.global.u32 [%p+12], %a;\n"
            "  ret; }\n";
-#define ANSWERING_PTX(LINKAGE)                                                                           \
-    HEADER ".common .global .align 8 .u64 common;\n"                                                     \
-           ".global .align 4 .u32 own = 2;\n" LINKAGE " .global .align 4 .u32 number = 20;\n" LINKAGE    \
+#define ANSWERING_PTX(LINKAGE, LINKAGE_OF_OWN)                                                           \
+    HEADER ".common .global .align 8 .u64 common;\n" LINKAGE_OF_OWN                                      \
+           " .global .align 4 .u32 own = 2;\n" LINKAGE " .global .align 4 .u32 number = 20;\n" LINKAGE   \
            " .func (.param .b32 r) pick()\n"                                                             \
-           "{ .reg .b32 %x; mov.u32 %x, 200; st.param.b32 [r], %x; ret; }\n"                             \
-           ".func (.param .b32 r) mine()\n"                                                              \
+           "{ .reg .b32 %x; mov.u32 %x, 200; st.param.b32 [r], %x; ret; }\n" LINKAGE_OF_OWN              \
+           " .func (.param .b32 r) mine()\n"                                                             \
            "{ .reg .b32 %x; ld.global.u32 %x, [own]; st.param.b32 [r], %x; ret; }\n"                     \
            ".visible .func (.param .b32 r) other()\n"                                                    \
            "{ .reg .b32 %x; .param .b32 q; call (q), mine; ld.param.b32 %x, [q]; st.param.b32 [r], %x; " \
            "ret; }\n"
-static const char strong_ptx[] = ANSWERING_PTX(".visible"), weak_ptx[] = ANSWERING_PTX(".weak");
+static const char strong_ptx[] = ANSWERING_PTX(".visible", ".visible"),
+                  weak_ptx[] = ANSWERING_PTX(".weak", "");
 
 /* Links two images and what that made once more by itself, and runs it. */
 static void check_link(CUjitInputType type, const void *first, size_t first_bytes, const char *second,
@@ -947,6 +948,54 @@ START_TEST(the_strongest_definition_counts)
         OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)strong_ptx, sizeof strong_ptx, "one",
                             0, NULL, NULL));
     IS(INVALID_SOURCE, cuLinkComplete(link, &cubin, NULL));
+    OK(cuLinkDestroy(link));
+}
+END_TEST
+
+/* Each block counts itself in before the barrier and adds up behind it, twice; the answers of the two
+ * functions are kept. */
+static const char grid_sync_ptx[] =
+    HEADER ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+           ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
+           ".visible .entry k(.param .u64 out)\n"
+           "{ .reg .b64 %rd<4>; .reg .b32 %r<6>; .reg .pred %p;\n"
+           "  ld.param.u64 %rd1, [out]; mov.u32 %r3, %ctaid.x; mov.u32 %r5, 0;\n"
+           "  { .param .b32 a; .param .b64 q; st.param.b32 [a], 1; call (q), cudaCGGetIntrinsicHandle, (a);\n"
+           "    ld.param.b64 %rd2, [q]; }\n"
+           "AGAIN: atom.global.add.u32 %r1, [%rd1], 1;\n"
+           "  { .param .b64 a; .param .b32 b; .param .b32 q; st.param.b64 [a], %rd2; st.param.b32 [b], 0;\n"
+           "    call (q), cudaCGSynchronize, (a, b); ld.param.b32 %r2, [q]; }\n"
+           "  ld.volatile.global.u32 %r1, [%rd1]; add.u32 %r5, %r5, %r1;\n"
+           "  { .param .b64 a; .param .b32 b; .param .b32 q; st.param.b64 [a], %rd2; st.param.b32 [b], 0;\n"
+           "    call (q), cudaCGSynchronize, (a, b); }\n"
+           "  setp.lt.u32 %p, %r1, 128; @%p bra AGAIN;\n"
+           "  mad.wide.u32 %rd3, %r3, 8, %rd1; st.global.v2.u32 [%rd3+8], {%r5, %r2}; ret; }\n";
+
+START_TEST(kernels_wait_for_their_grid)
+{
+    start("sm_90");
+    CUlinkState link;
+    void *cubin;
+    OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+    OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)grid_sync_ptx, sizeof grid_sync_ptx, "k",
+                        0, NULL, NULL));
+    static char archive[] = "!<arch>\n"; /* libcudadevrt.a; what it holds cannot be executed here */
+    OK(cuLinkAddData_v2(link, CU_JIT_INPUT_LIBRARY, archive, sizeof archive - 1, "devrt", 0, NULL, NULL));
+    OK(cuLinkComplete(link, &cubin, NULL));
+    CUfunction k = load(cubin, "k");
+    CUdeviceptr p = zeros(2 + 2 * 8);
+    void *params[] = {&p};
+    enum { BLOCKS = 4, THREADS = 16 };
+    OK(cuLaunchCooperativeKernel(k, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params));
+    OK(cuCtxSynchronize());
+    for (size_t block = 0; block < BLOCKS; block++) {
+        ck_assert_uint_eq(word(p, 2 + 2 * block), 64 + 128);
+        ck_assert_uint_eq(word(p, 3 + 2 * block), 0);
+    }
+    /* Launched otherwise there is no grid to wait for. libcudadevrt answers cudaErrorUnknown. */
+    OK(cuMemsetD32_v2(p, 128, 1));
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ck_assert_uint_eq(word(p, 3), 999);
     OK(cuLinkDestroy(link));
 }
 END_TEST
@@ -1599,6 +1648,7 @@ int main(void)
         libraries_load_where_they_are_used,
         linked_code_runs,
         the_strongest_definition_counts,
+        kernels_wait_for_their_grid,
         what_does_not_link,
         fatbin_choice,
         ptx_for_a_cubin_may_be_newer_than_the_driver,
