@@ -60,7 +60,7 @@ numba_copy() {
 run_numba() {
   numba_copy "$2/python"
   env PYTHONPATH="$2/python" CUDA_HOME="$2/cuda" NUMBA_CUDA_DRIVER="$1/libcuda.so.1" NUMBA_FORCE_CUDA_CC=8.0 \
-    KREGISTRY_SOFTCUDA_DEVICES=sm_80,sm_86 \
+    KREGISTRY_SOFTCUDA_DEVICES=sm_80,sm_86 TMPDIR="$2" \
     /usr/bin/python3 "$top/tests/clients/numba_suite.py" "$top/tests/clients/numba_left_out.txt" "$(nproc)"
 }
 
@@ -112,7 +112,7 @@ run_clients() {
   # shellcheck disable=SC2064
   trap "rm -rf '$work'" EXIT
   if ! cuda_home "$work/cuda"; then
-    say "skipped: there is no libnvvm, libdevice, libcudart and NVRTC of CUDA 12 or 13 here, in no toolkit and not to be fetched"
+    say "skipped: there is no libnvvm, libdevice, libcudart, libcudadevrt and NVRTC of CUDA 12 or 13 in a toolkit here, and none to be fetched"
     printf '0 passed, 0 failed\n'
     return
   fi
