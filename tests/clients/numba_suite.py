@@ -103,6 +103,11 @@ def modules():
                   if m.name.rpartition(".")[2].startswith("test_"))
 
 
+def last_line(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return " ".join((file.read().splitlines() or ["nothing"])[-1].split())
+
+
 def in_a_process(module, left_out):
     """{test: (outcome, why)}; a test that was planned and has no outcome failed with its process."""
     with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +116,7 @@ def in_a_process(module, left_out):
             try:
                 code = subprocess.run([sys.executable, __file__, "--module", left_out, module, lines], cwd=folder,
                                       stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=LIMIT_S).returncode
-                end = f"the process ended with {code}"
+                end = f"the process ended with {code}, last saying: {last_line(noise)}"
             except subprocess.TimeoutExpired:
                 code, end = 1, f"the process had not ended after {LIMIT_S} s"
         found = {}
@@ -138,10 +143,11 @@ def main():
         with open(sys.argv[4], "w", encoding="utf-8") as file:
             run_module(sys.argv[3], LeftOut(sys.argv[2]), file)
         return 0
-    left_out = LeftOut(sys.argv[1])
+    path = os.path.abspath(sys.argv[1])
+    left_out = LeftOut(path)
     count = dict.fromkeys(("passed", "failed", "left out", "skipped"), 0)
     with concurrent.futures.ThreadPoolExecutor(int(sys.argv[2])) as pool:
-        futures = [pool.submit(in_a_process, module, sys.argv[1]) for module in sys.argv[3:] or modules()]
+        futures = [pool.submit(in_a_process, module, path) for module in sys.argv[3:] or modules()]
         for future in concurrent.futures.as_completed(futures):
             for test, found in future.result().items():
                 outcome, why = judge(test, *found, left_out)
