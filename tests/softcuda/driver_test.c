@@ -944,9 +944,10 @@ START_TEST(the_strongest_definition_counts)
     CUlinkState link;
     void *cubin;
     OK(cuLinkCreate_v2(0, NULL, NULL, &link));
-    for (int i = 0; i < 2; i++)
-        OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)strong_ptx, sizeof strong_ptx, "one",
-                            0, NULL, NULL));
+    OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)strong_ptx, sizeof strong_ptx, "one", 0,
+                        NULL, NULL));
+    IS(INVALID_SOURCE, cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)strong_ptx,
+                                        sizeof strong_ptx, "two", 0, NULL, NULL));
     IS(INVALID_SOURCE, cuLinkComplete(link, &cubin, NULL));
     OK(cuLinkDestroy(link));
 }
