@@ -200,8 +200,8 @@ static inline uint32_t find_set(uint32_t mask, uint32_t base, int32_t n)
     if (n == 0)
         return mask >> base & 1 ? base : UINT32_MAX;
     int step = n > 0 ? 1 : -1;
-    for (int at = (int)base, left = n > 0 ? n : -n; at >= 0 && at < 32; at += step)
-        if (mask >> at & 1 && --left == 0)
+    for (int at = (int)base, left = n; at >= 0 && at < 32; at += step)
+        if (mask >> at & 1 && (left -= step) == 0)
             return (uint32_t)at;
     return UINT32_MAX;
 }

@@ -70,12 +70,36 @@ static uint32_t align_up(uint32_t value, uint32_t to)
     return to > 1 ? (value + to - 1) / to * to : value;
 }
 
+/* The assembler holds static shared memory to a limit. Local memory it does not, but a thread has no more on
+ * any device (CUDA programming guide, technical specifications). */
+enum { SC_MOST_SHARED_BYTES = 48 << 10, SC_MOST_LOCAL_BYTES = 512 << 10 };
+
+static void refuse_too_much(sc_decoder *decoder, ptx_problem_kind kind, const char *space, uint64_t bytes,
+                            unsigned most)
+{
+    if (decoder->failed)
+        return;
+    const ptx_function *entry = decoder->kernel->functions[0]->ptx;
+    decoder->problem->kind = kind;
+    decoder->problem->line = entry->line;
+    decoder->problem->n_errors++;
+    kr__text_add(&decoder->problem->log,
+                 "ptxas error   : Entry function '%s' uses too much %s data (0x%llx bytes, 0x%x max)\n",
+                 entry->name, space, (unsigned long long)bytes, most);
+    decoder->failed = true;
+}
+
 static uint32_t place_local(sc_decoder *decoder, uint32_t at, const ptx_variable *variable)
 {
     at = align_up(at, variable->alignment);
+    const uint64_t end = at + (uint64_t)variable->bytes;
+    if (end > SC_MOST_LOCAL_BYTES) {
+        refuse_too_much(decoder, PTX_PROBLEM_UNSUPPORTED, "local", end, SC_MOST_LOCAL_BYTES);
+        return at;
+    }
     if (!sc__map_put(&decoder->locals, decoder->arena, (uintptr_t)variable, at))
         sc__out_of_memory(decoder);
-    return at + (uint32_t)variable->bytes;
+    return (uint32_t)end;
 }
 
 /* Formal parameters of a function and its local and .param variables. */
@@ -212,7 +236,7 @@ static void collect(sc_decoder *decoder, const ptx_function *entry)
 }
 
 /* Local bytes of the deepest chain of calls from a function. false: a cycle, or a call through a pointer, so
- * that it has no bound. */
+ * that it has no bound; or more than a thread has. */
 static bool find_chain(const sc_decoder *decoder, sc_function *function)
 {
     enum { SC_CHAIN_OPEN = 1, SC_CHAIN_KNOWN };
@@ -230,6 +254,8 @@ static bool find_chain(const sc_decoder *decoder, sc_function *function)
         most = callee->chain_bytes > most ? callee->chain_bytes : most;
     }
     function->chain_bytes = align_up(function->local_bytes, 16) + most;
+    if (function->chain_bytes > SC_MOST_LOCAL_BYTES)
+        return false;
     function->chain_state = SC_CHAIN_KNOWN;
     return true;
 }
@@ -304,6 +330,8 @@ bool sc__kernel_create(sc_program *program, const ptx_function *entry, sc_kernel
     kernel->max_warps = limits->max_threads_per_multiprocessor / SC_LANES;
     kernel->clock_khz = limits->clock_khz > 0 ? limits->clock_khz : 1000000;
     collect(&decoder, entry);
+    if (!decoder.failed && kernel->shared_bytes > SC_MOST_SHARED_BYTES)
+        refuse_too_much(&decoder, PTX_PROBLEM_SYNTAX, "shared", kernel->shared_bytes, SC_MOST_SHARED_BYTES);
     for (size_t i = 0; i < kernel->n_functions && !decoder.failed; i++) {
         decoder.function = kernel->functions[i]->ptx;
         place_locals(&decoder, kernel->functions[i]);

@@ -96,7 +96,7 @@ static void spell(const ptx_instr *instr, const char *operation, sc_name *name)
         add_part(name, compare_name(instr->compare));
     if (instr->op == PTX_OP_PRMT && permute_name(instr->sub))
         add_part(name, permute_name(instr->sub));
-    if (instr->op == PTX_OP_TESTP)
+    if (instr->op == PTX_OP_TESTP && instr->sub) /* without one the assembler takes it; no form here does */
         add_part(name, test_name(instr->sub));
     if (instr->op == PTX_OP_CVT && instr->round >= PTX_RNI && is_float(instr->type))
         add_part(name, "rint");

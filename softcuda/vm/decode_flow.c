@@ -215,8 +215,8 @@ void sc__decode_call(sc_decoder *decoder)
         address = sc__source(decoder, &instr->operands[0], 'd', PTX_U64);
     } else if (instr->callee->has_body) {
         call->callee = sc__function_of(decoder, instr->callee);
-        if (instr->callee->n_params != call->n_arguments || instr->callee->n_returns < call->n_returns) {
-            sc__unsupported(decoder, "a call with another number of arguments than the function has");
+        if (!sc__takes(instr->callee, call)) {
+            sc__unsupported(decoder, "a call with other arguments than the function has");
             return;
         }
     } else {

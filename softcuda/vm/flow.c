@@ -136,8 +136,7 @@ HANDLER(call)
     const uint64_t *address = slot_at(warp, in->a);
     const unsigned lane = first_lane(warp);
     const sc_function *callee = called(warp, address[lane]);
-    if (!callee || !callee->code || callee->ptx->n_params != call->n_arguments ||
-        callee->ptx->n_returns < call->n_returns)
+    if (!callee || !callee->code || !sc__takes(callee->ptx, call))
         return sc__fault(warp, in, SC_FAULT_ILLEGAL_INSTRUCTION, lane, address[lane],
                          "call through 0x%llx, which is no function with these parameters",
                          (unsigned long long)address[lane]);
@@ -451,6 +450,12 @@ static uint32_t member_mask(sc_warp *warp, const sc_code *in)
     if (!all_here(warp, members))                                                      \
     return sc__wait_for(warp, in, members)
 
+/* The lanes that take part. A mask that names none of those here is undefined in PTX: then all of them. */
+static uint32_t participants(const sc_warp *warp, uint32_t members)
+{
+    return members & warp->mask ? members & warp->mask : warp->mask;
+}
+
 HANDLER(warp_sync)
 {
     GATHER(members);
@@ -576,7 +581,7 @@ static uint32_t reduce(ptx_sub sub, bool is_signed, uint32_t a, uint32_t b)
 HANDLER(reduce)
 {
     GATHER(members);
-    const uint32_t here = members & warp->mask, *a = slot_at(warp, in->a);
+    const uint32_t here = participants(warp, members), *a = slot_at(warp, in->a);
     uint32_t sum = a[__builtin_ctz(here)];
     EACH_LANE(lane, here & (here - 1))
     sum = reduce((ptx_sub)in->imm, in->b != 0, sum, a[lane]);
@@ -594,7 +599,7 @@ HANDLER(activemask)
 HANDLER(elect)
 {
     GATHER(members);
-    const uint32_t leader = (uint32_t)__builtin_ctz(members & warp->mask);
+    const uint32_t leader = (uint32_t)__builtin_ctz(participants(warp, members));
     if (in->d != SC_NO_SLOT)
         fill(warp, in->d, false, leader);
     if (in->e != SC_NO_SLOT)

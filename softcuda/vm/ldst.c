@@ -235,9 +235,12 @@ static inline const uint32_t *shared_addresses(const sc_warp *warp, const sc_cod
     return narrowed;
 }
 
-/* Where offset 0 of the access is when every lane is inside; else NULL. Lane i is at[i] past it. */
+/* Where offset 0 of the access is when every lane is inside; else NULL. Lane i is at (int32_t)at[i] past it:
+ * with an offset beyond 2^30 the sum might not be what it is in 32 bits. */
 static inline char *all_in_shared(const sc_warp *warp, const sc_code *in, const uint32_t *at, unsigned bytes)
 {
+    if (in->imm < -(1 << 30) || in->imm > 1 << 30)
+        return NULL;
     const uint32_t offset = (uint32_t)in->imm;
     uint32_t high = 0, joined = offset;
     LANES

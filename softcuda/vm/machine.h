@@ -315,6 +315,9 @@ const sc_code *sc__yield(sc_warp *warp, const sc_code *in); /* lets other warps 
 const sc_code *sc__barrier(sc_warp *warp, const sc_code *in, unsigned index, unsigned expected,
                            uint32_t votes);
 const sc_code *sc__call(sc_warp *warp, const sc_code *in, const sc_function *callee, const sc_call *call);
+/* Does the function have as many parameters, none smaller than what the call passes, and the results that it
+ * takes? */
+bool sc__takes(const ptx_function *callee, const sc_call *call);
 const sc_code *sc__return(sc_warp *warp, const sc_code *in);
 const sc_code *sc__exit(sc_warp *warp, const sc_code *in);
 void sc__warp_start(sc_warp *warp, uint32_t lanes);

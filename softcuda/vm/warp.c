@@ -368,6 +368,16 @@ static uint32_t round16(uint32_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
+bool sc__takes(const ptx_function *callee, const sc_call *call)
+{
+    bool takes = callee->n_params == call->n_arguments && callee->n_returns >= call->n_returns;
+    for (uint32_t i = 0; takes && i < call->n_arguments; i++)
+        takes = callee->params[i]->bytes >= call->argument_bytes[i];
+    for (uint32_t i = 0; takes && i < call->n_returns; i++)
+        takes = callee->returns[i]->bytes >= call->result_bytes[i];
+    return takes;
+}
+
 const sc_code *sc__call(sc_warp *warp, const sc_code *in, const sc_function *callee, const sc_call *call)
 {
     sc_frame *caller = warp->frame;

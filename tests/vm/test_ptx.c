@@ -256,6 +256,88 @@ START_TEST(shuffle)
 }
 END_TEST
 
+/* An address and an offset that only together are inside: 2^31 each, in 32 bits. */
+START_TEST(shared_addresses_wrap)
+{
+    load(HEAD ENTRY
+         ".shared .align 4 .b8 s[256];\nshl.b32 %r1, %r0, 2;\nmov.u32 %r2, s;\nadd.u32 %r1, %r1, %r2;\n"
+         "st.shared.u32 [%r1], %r0;\nxor.b32 %r3, %r0, 1;\nshl.b32 %r3, %r3, 2;\nadd.u32 %r3, %r3, %r2;\n"
+         "add.u32 %r3, %r3, 0x80000000;\nld.shared.u32 %r4, [%r3+-2147483648];\n"
+         "st.global.u32 [%d1], %r4;\nret;\n}\n");
+    RUN(32);
+    for (unsigned i = 0; i < 32; i++)
+        ck_assert_uint_eq(words[i], i ^ 1);
+}
+END_TEST
+
+/* A function that takes and gives less than the call through the pointer says: nothing is copied past its
+ * end. */
+START_TEST(calls_of_another_shape)
+{
+    static const char *const shapes[][2] = {
+        {"", "_ (.param .align 16 .b8 _[65536]);\nmov.u64 %d1, f;\ncall %d1, (big), t;\n"},
+        {"(.param .b32 r) ", "(.param .align 16 .b8 _[65536]) _ (.param .b32 _);\n"
+                             "mov.u64 %d1, f;\ncall (big), %d1, (word), t;\n"}};
+    char text[2000];
+    snprintf(text, sizeof text,
+             HEAD
+             ".func %sf(.param .b32 a) { ret; }\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>;\n"
+             ".param .align 16 .b8 big[65536];\n.param .b32 word;\nt: .callprototype %sret;\n}\n",
+             shapes[_i][0], shapes[_i][1]);
+    load(text);
+    ck_assert(!run(32));
+    ck_assert_int_eq(fault.kind, SC_FAULT_ILLEGAL_INSTRUCTION);
+}
+END_TEST
+
+/* Shared memory in the words of ptxas 13.0, which holds local memory to no limit; the programming guide does.
+ */
+START_TEST(too_much_memory)
+{
+    static const struct {
+        const char *body, *problem;
+    } cases[] = {
+        {".shared .b8 s[49152];\nst.shared.u8 [s], 1;\n", NULL},
+        {".shared .b8 s[49153];\nst.shared.u8 [s], 1;\n",
+         "ptxas error   : Entry function 'k' uses too much shared data (0xc001 bytes, 0xc000 max)\n"},
+        {".local .b8 l[524288];\nst.local.u8 [l+524287], 1;\n", NULL},
+        {".local .b8 l[524288], m;\nst.local.u8 [l+524287], 1;\n",
+         "too much local data (0x80001 bytes, 0x80000 max)"},
+        {".param .b8 a[900000000], b[900000000];\ncall f, (a, b);\n", "uses too much local data"},
+    };
+    char text[2000];
+    snprintf(text, sizeof text,
+             HEAD ".func f(.param .b8 a[900000000], .param .b8 b[900000000]) { ret; }\n"
+                  ".visible .entry k(.param .u64 o)\n{\n%sret;\n}\n",
+             cases[_i].body);
+    if (!cases[_i].problem) {
+        load(text);
+        RUN(32);
+        return;
+    }
+    ck_assert(!vm_load_text(&module, text, strlen(text)));
+    ck_assert_msg(strstr(module.problem, cases[_i].problem), "%s", module.problem);
+}
+END_TEST
+
+/* The n-th set bit, where -n is no number; and a test that the assembler lets one leave out. */
+START_TEST(least_and_nothing)
+{
+    load(
+        HEAD ENTRY
+        "mov.u32 %r1, -1;\nmov.u32 %r2, 31;\nfns.b32 %r3, %r1, %r2, -2147483648;\nst.global.u32 [%d1], %r3;\n"
+        "fns.b32 %r3, %r1, %r2, -32;\nst.global.u32 [%d1+4], %r3;\nret;\n}\n");
+    RUN(1);
+    ck_assert_uint_eq(words[0], 0xffffffff);
+    ck_assert_uint_eq(words[1], 0);
+    unload();
+    const char *text = HEAD ENTRY "testp.f32 %p0, %r0;\nret;\n}\n";
+    ck_assert(!vm_load_text(&module, text, strlen(text)));
+    ck_assert_int_eq(module.problem_kind, PTX_PROBLEM_UNSUPPORTED);
+    ck_assert_msg(strstr(module.problem, "testp.f32"), "%s", module.problem);
+}
+END_TEST
+
 START_TEST(narrow_values)
 {
     load(HEAD ENTRY "ld.global.s8 %r1, [%d1];\nld.global.u8 %r2, [%d1+1];\nld.global.s16 %r3, "
@@ -611,6 +693,10 @@ int main(void)
     tcase_add_test(tests, lanes_that_never_come);
     tcase_add_test(tests, modes_do_not_leak);
     tcase_add_loop_test(tests, addresses_that_wrap, 0, 10);
+    tcase_add_test(tests, shared_addresses_wrap);
+    tcase_add_loop_test(tests, calls_of_another_shape, 0, 2);
+    tcase_add_test(tests, least_and_nothing);
+    tcase_add_loop_test(tests, too_much_memory, 0, 5);
     tcase_add_test(tests, forms_met_in_the_wild);
     tcase_add_test(tests, integer_division);
     tcase_add_test(tests, refused);
