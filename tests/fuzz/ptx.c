@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever the bytes: no crash, no leak, and a reason where they are refused. */
-#include "ptx/front/ptx.h"
+/* PTX text: the reader, the verifier and the printer. */
+#include "fuzz.h"
 
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+#include "ptx/front/ptx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
