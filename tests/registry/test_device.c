@@ -864,13 +864,17 @@ int main(void)
     tcase_add_test(c, a_failure_of_another_kind_is_told_at_once_and_may_pass);
     tcase_add_test(c, shipped_images_do_without_nvrtc);
     tcase_add_test(c, one_failure_leaves_the_others_alone);
-    tcase_add_test(c, many_threads_make_it_once);
-    tcase_add_loop_test(c, a_group_does_what_the_reference_does, 0, (int)KR_COUNT(group_lengths));
     tcase_add_test(c, a_group_rounds_its_sum_once);
     tcase_add_test(c, a_group_looks_over_its_edges);
     tcase_add_loop_test(c, any_driver_function_may_fail, 0, (int)KR_COUNT(functions));
     tcase_set_timeout(c, 60);
+    TCase *threads = tcase_create("threads"); /* for ThreadSanitizer: scripts/test */
+    tcase_add_checked_fixture(threads, setup, teardown);
+    tcase_set_timeout(threads, 60);
+    tcase_add_test(threads, many_threads_make_it_once);
+    tcase_add_loop_test(threads, a_group_does_what_the_reference_does, 0, (int)KR_COUNT(group_lengths));
     suite_add_tcase(suite, c);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

@@ -503,7 +503,6 @@ int main(void)
     tcase_add_test(c, a_directory_is_added_whole_or_not_at_all);
     tcase_add_test(c, what_is_no_source_file_is_not_read);
     tcase_add_test(c, without_builtin_ops);
-    tcase_add_test(c, ops_are_added_while_others_look);
     tcase_add_test(c, references_are_those_of_the_files);
     tcase_add_test(c, an_op_tells_of_itself);
     tcase_add_test(c, explanations_need_no_driver);
@@ -511,7 +510,11 @@ int main(void)
     tcase_add_loop_test(c, arguments_are_checked_by_name, 0, (int)KR_COUNT(calls));
     tcase_add_test(c, sizes_have_a_least_value);
     tcase_add_loop_test(c, signatures_are_compared, 0, (int)KR_COUNT(signatures));
+    TCase *threads = tcase_create("threads"); /* for ThreadSanitizer: scripts/test */
+    tcase_add_checked_fixture(threads, setup, teardown);
+    tcase_add_test(threads, ops_are_added_while_others_look);
     suite_add_tcase(suite, c);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

@@ -1666,7 +1666,6 @@ int main(void)
         a_captured_graph_runs_again_and_again,
         captures_that_fail,
         peers,
-        many_threads,
         a_fault_ends_every_context,
         garbage_is_no_handle,
         a_forked_child_has_no_driver,
@@ -1676,8 +1675,12 @@ int main(void)
     tcase_set_timeout(cases, 60);
     for (size_t i = 0; i < KR_COUNT(tests); i++)
         tcase_add_test(cases, tests[i]);
+    TCase *threads = tcase_create("threads"); /* for ThreadSanitizer: scripts/test */
+    tcase_set_timeout(threads, 60);
+    tcase_add_test(threads, many_threads);
     Suite *suite = suite_create("softcuda driver");
     suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

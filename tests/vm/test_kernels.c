@@ -729,17 +729,12 @@ int main(void)
     tcase_add_test(tests, stack_overflow);
     tcase_add_test(tests, divergent_loop);
     tcase_add_test(tests, switch_of_lanes);
-    tcase_add_test(tests, grid_barrier);
     tcase_add_test(tests, lock_in_a_warp);
-    tcase_add_loop_test(tests, blocks_wait_for_blocks, 0, 3);
-    tcase_add_loop_test(tests, reduction, 0, 4);
     tcase_add_test(tests, votes);
     tcase_add_test(tests, rendezvous_at_two_places);
-    tcase_add_test(tests, atomics);
     tcase_add_test(tests, histogram);
     tcase_add_loop_test(tests, scans, 0, SCAN_WAYS);
     tcase_add_test(tests, memory_of_resident_blocks);
-    tcase_add_test(tests, launches_at_once);
     tcase_add_test(tests, function_pointers);
     tcase_add_test(tests, structs_by_value);
     tcase_add_test(tests, variables);
@@ -756,7 +751,16 @@ int main(void)
     tcase_add_test(tests, budget);
     tcase_add_test(tests, facts);
     tcase_add_test(tests, memory_accounts);
+    TCase *threads = tcase_create("threads"); /* for ThreadSanitizer: scripts/test */
+    tcase_add_checked_fixture(threads, load, unload);
+    tcase_set_timeout(threads, 60);
+    tcase_add_test(threads, grid_barrier);
+    tcase_add_loop_test(threads, blocks_wait_for_blocks, 0, 3);
+    tcase_add_loop_test(threads, reduction, 0, 4);
+    tcase_add_test(threads, atomics);
+    tcase_add_test(threads, launches_at_once);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
