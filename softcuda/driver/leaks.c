@@ -14,7 +14,8 @@ typedef struct leaks {
     size_t n, capacity;
 } leaks;
 
-/* Did the program make it? Default streams and pools, and the modules of libraries, it did not. */
+/* Did the program make it? Default streams and pools, the modules of libraries and the variables of modules,
+ * it did not. */
 static bool is_made(const sc_object *object)
 {
     switch (object->kind) {
@@ -22,6 +23,8 @@ static bool is_made(const sc_object *object)
         const sc_stream *stream = (const sc_stream *)object;
         return stream != object->context->legacy && !stream->thread;
     }
+    case SC_BLOCK:
+        return ((const sc_block *)object)->kind != SC_BLOCK_VARIABLE;
     case SC_MODULE:
         return !((const sc_module *)object)->library;
     case SC_POOL:
@@ -64,10 +67,12 @@ static void tell(const sc_object *object, const char *when)
         [SC_BLOCK_HOST] = "pinned host memory",
         [SC_BLOCK_REGISTERED] = "registered host memory",
         [SC_BLOCK_MANAGED] = "managed memory",
+        [SC_BLOCK_MAPPED] = "a mapping",
     };
     static const char *const kinds[] = {
-        [SC_STREAM] = "stream",   [SC_EVENT] = "event",      [SC_MODULE] = "module",
-        [SC_LIBRARY] = "library", [SC_POOL] = "memory pool",
+        [SC_STREAM] = "stream",           [SC_EVENT] = "event",      [SC_MODULE] = "module",
+        [SC_LIBRARY] = "library",         [SC_POOL] = "memory pool", [SC_RANGE] = "reserved addresses",
+        [SC_PHYSICAL] = "created memory",
     };
     if (object->kind == SC_BLOCK) {
         const sc_block *block = (const sc_block *)object;
@@ -82,7 +87,8 @@ static void tell(const sc_object *object, const char *when)
 
 void sc_leaks_tell(const sc_context *context)
 {
-    static const sc_kind kinds[] = {SC_BLOCK, SC_STREAM, SC_EVENT, SC_MODULE, SC_LIBRARY, SC_POOL};
+    static const sc_kind kinds[] = {SC_BLOCK,   SC_STREAM, SC_EVENT, SC_MODULE,
+                                    SC_LIBRARY, SC_POOL,   SC_RANGE, SC_PHYSICAL};
     leaks found = {.context = context};
     if (!(sc_checks() & SC_CHECK_LEAK) || atomic_load(&sc_lost))
         return; /* after a fault nothing can be freed */

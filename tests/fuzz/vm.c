@@ -18,8 +18,6 @@ static const sc_device_limits limits = {
     .shared_bytes_per_multiprocessor = 233472,
     .reserved_shared_bytes_per_block = 1024,
     .clock_khz = 1000000,
-    .printf_fifo_bytes = 4096,
-    .malloc_heap_bytes = 64 << 10,
 };
 
 /* Pointers to the buffer, small numbers otherwise. */
@@ -45,6 +43,8 @@ static void launch(const sc_program *program, int kernel, uint64_t buffer)
         .dynamic_shared_bytes = SHARED_BYTES,
         .cooperative = true, /* the budget is looked at soonest */
         .resident_blocks = 2,
+        .printf_fifo_bytes = 4096,
+        .malloc_heap_bytes = 64 << 10,
         .budget = 20000,
         .params = make_params(facts, buffer),
     };
