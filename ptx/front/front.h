@@ -87,12 +87,13 @@ bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dott
 /* ---- the instruction table (table.c, opcodes.def, modifiers.def) ---- */
 
 /* Kinds of modifiers beside those that are a ptx_flag; bits above them. */
-#define PTX_MODIFIER_KINDS(X)                                                                         \
-    X(ROUND)                                                                                          \
-    X(ROUND_INT) X(COMPARE) X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) \
-        X(CACHE_STORE) X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY)  \
-            X(SHAPE) X(COUNT) X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)   \
-                X(RNA) /* in a form: of ROUND only these */                                           \
+#define PTX_MODIFIER_KINDS(X)                                                                           \
+    X(ROUND)                                                                                            \
+    X(ROUND_INT)                                                                                        \
+    X(COMPARE) X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) X(CACHE_STORE) \
+        X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY) X(SHAPE) X(COUNT) \
+            X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)                            \
+                X(RNA) /* in a form: of ROUND only these */                                             \
         X(SPACES)      /* in a form: two state spaces */
 
 enum {
@@ -148,7 +149,8 @@ ptx_type kr__ptx_type_named(ptx_text word);
 int kr__ptx_target_isa(ptx_text target, int *sm, char *suffix);
 bool kr__ptx_version_known(int isa);
 
-/* ---- the parser (parse.c: module scope; body.c: function bodies; check.c: instructions) ---- */
+/* ---- the parser (parser.c: what all stand on; parse.c: module scope; variable.c, function.c: declarations;
+ * body.c: function bodies; check.c: instructions) ---- */
 
 typedef struct ptx_range {
     ptx_type type;
@@ -215,6 +217,8 @@ typedef struct ptx_parser {
 /* Errors in the assembler's words. kr__ptx_fatal stops the parse. */
 void kr__ptx_error(ptx_parser *p, unsigned line, const char *format, ...) KR_PRINTF(3, 4);
 void kr__ptx_fatal(ptx_parser *p, unsigned line, const char *format, ...) KR_PRINTF(3, 4);
+void kr__ptx_fatal_of(ptx_parser *p, ptx_problem_kind kind, unsigned line, const char *format, ...)
+    KR_PRINTF(4, 5);
 void kr__ptx_unsupported(ptx_parser *p, unsigned line, const char *format, ...) KR_PRINTF(3, 4);
 void kr__ptx_syntax_error(ptx_parser *p);       /* near the current token */
 void *kr__ptx_new(ptx_parser *p, size_t bytes); /* of the module; NULL: out of memory, said */
@@ -225,6 +229,8 @@ bool kr__ptx_accept(ptx_parser *p, int mark);
 bool kr__ptx_expect(ptx_parser *p, int mark);
 bool kr__ptx_expect_word(ptx_parser *p, ptx_text *ret_text); /* a name */
 bool kr__ptx_enter(ptx_parser *p);                           /* one deeper, or fatal */
+bool kr__ptx_at_dotted(const ptx_parser *p, const char *word);
+bool kr__ptx_accept_dotted(ptx_parser *p, const char *word);
 
 /* A constant expression (constant.c): 64-bit integers, or a float. */
 typedef struct ptx_constant {
@@ -239,10 +245,41 @@ uint64_t kr__ptx_float_as(const ptx_constant *constant, ptx_type type); /* its b
 ptx_function *kr__ptx_use(const ptx_name *name);        /* the function, marked as used */
 ptx_name *kr__ptx_lookup(ptx_parser *p, ptx_text text); /* innermost block first; makes registers of ranges */
 ptx_name *kr__ptx_declare(ptx_parser *p, ptx_text text, unsigned line, ptx_name_kind kind);
+
+/* Names of the module; where several texts are linked, those that all of them see are the outer block's. */
+ptx_name *kr__ptx_module_name(ptx_parser *p, ptx_text text, ptx_linkage linkage);
+int kr__ptx_strength(ptx_linkage linkage);
+bool kr__ptx_may_meet(const ptx_parser *p, ptx_linkage one, ptx_linkage other);
+bool kr__ptx_begin_text(ptx_parser *p);
+
+/* What a declaration says before its names. */
+typedef struct ptx_declaration {
+    ptx_space space;
+    ptx_linkage linkage;
+    ptx_type type;
+    unsigned alignment; /* 0: the type's */
+    unsigned vector;
+} ptx_declaration;
+
+/* An array's dimensions. */
+typedef struct ptx_shape {
+    bool is_open; /* the first is [] */
+    size_t n;
+    size_t n_levels; /* of braces round a value: a vector has one more */
+    size_t bytes[8]; /* of the whole (open: of a row), of a row, ... of the last dimension's */
+} ptx_shape;
+
+ptx_space kr__ptx_space_at(const ptx_parser *p); /* GENERIC: at none */
+bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to);
+ptx_variable *kr__ptx_new_variable(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line);
+bool kr__ptx_dimensions(ptx_parser *p, ptx_variable *variable, ptx_shape *ret);
+void kr__ptx_check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line);
+bool kr__ptx_skip_opaque(ptx_parser *p);
 /* `.global .align 4 .b8 name[64] = {...}, more;` from the state space on. */
 void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
 /* `(.param .b32 a, ...)`; names are declared when `declare`. */
 bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare);
+void kr__ptx_function(ptx_parser *p, ptx_linkage linkage); /* from .entry or .func on */
 void kr__ptx_file_or_section(ptx_parser *p);
 void kr__ptx_pragma(ptx_parser *p);
 bool kr__ptx_push_block(ptx_parser *p);

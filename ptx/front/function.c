@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions: parameters, directives, prototypes, definitions. */
+#include "ptx/front/front.h"
+
+#include <string.h>
+
+static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, bool declare,
+                      ptx_variable **ret)
+{
+    ptx_declaration of = {.space = kr__ptx_space_at(p)};
+    const unsigned line = p->token.line;
+    if (is_last_open)
+        kr__ptx_error(p, line, "Only the last input parameter can be an incomplete array.");
+    if (of.space != PTX_SPACE_PARAM && of.space != PTX_SPACE_REG) {
+        kr__ptx_syntax_error(p);
+        return false;
+    }
+    kr__ptx_advance(p);
+    ptx_text text;
+    ptx_shape array;
+    if (!kr__ptx_qualifiers(p, &of) || !kr__ptx_expect_word(p, &text))
+        return false;
+    ptx_variable *variable = kr__ptx_new_variable(p, &of, text, line);
+    if (!variable || !kr__ptx_dimensions(p, variable, &array))
+        return false;
+    variable->is_parameter = true;
+    if (of.type == PTX_PRED && of.space == PTX_SPACE_PARAM)
+        kr__ptx_check_declaration(p, &of, text, line);
+    if (of.vector)
+        kr__ptx_error(p, line, "Variable '%s' cannot be allocated in .param state space", variable->name);
+    if (array.is_open)
+        variable->bytes = 0;
+    if (of.space == PTX_SPACE_REG && function->is_entry)
+        kr__ptx_error(p, line, "Entry parameter '%s' must have .param state space", variable->name);
+    else if (of.space == PTX_SPACE_REG)
+        kr__ptx_unsupported(p, line, "Parameter '%s' in a register is not supported", variable->name);
+    if (array.is_open && function->is_entry)
+        kr__ptx_error(p, line, "Parameter to entry function cannot be an incomplete array.");
+    if (declare && strcmp(variable->name, "_")) {
+        ptx_name *name = kr__ptx_declare(p, text, line, PTX_NAME_VARIABLE);
+        if (name)
+            name->thing = variable;
+    }
+    *ret = variable;
+    return true;
+}
+
+/* Each at the next multiple of its alignment: how the driver packs a kernel's. */
+static size_t lay_out(ptx_variable *const *variables, size_t n)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        at = (at + variables[i]->alignment - 1) & ~(size_t)(variables[i]->alignment - 1);
+        variables[i]->offset = at;
+        at += variables[i]->bytes;
+    }
+    return at;
+}
+
+bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare)
+{
+    size_t n = 0;
+    ptx_variable *first = NULL, **last = &first;
+    bool open = false;
+    if (!kr__ptx_expect(p, '('))
+        return false;
+    if (!kr__ptx_is_mark(&p->token, ')'))
+        do {
+            ptx_variable *variable;
+            if (!parameter(p, function, open, declare, &variable))
+                return false;
+            open = !variable->bytes;
+            variable->index = (unsigned)n++;
+            *last = variable;
+            last = &variable->next;
+        } while (kr__ptx_accept(p, ','));
+    ptx_variable **list = kr__ptx_new(p, (n ? n : 1) * sizeof *list);
+    if (!list || !kr__ptx_expect(p, ')'))
+        return false;
+    size_t i = 0;
+    for (ptx_variable *variable = first; variable; variable = variable->next)
+        list[i++] = variable;
+    const size_t bytes = lay_out(list, n);
+    if (returns) {
+        function->returns = list;
+        function->n_returns = n;
+    } else {
+        function->params = list;
+        function->n_params = n;
+        function->param_bytes = bytes;
+    }
+    return true;
+}
+
+/* One to three numbers, those left out 1. */
+static bool triple(ptx_parser *p, const char *name, unsigned to[3])
+{
+    to[0] = to[1] = to[2] = 1;
+    for (size_t i = 0; i < 3; i++) {
+        int64_t value;
+        const unsigned line = p->token.line;
+        if (i && !kr__ptx_accept(p, ','))
+            break;
+        if (!kr__ptx_integer(p, &value))
+            return false;
+        if (value < 1 || value > INT32_MAX)
+            kr__ptx_error(p, line, "Positive non-zero value expected for %s", name + 1);
+        else
+            to[i] = (unsigned)value;
+    }
+    return true;
+}
+
+static void conflict(ptx_parser *p, const char *one, const char *other)
+{
+    kr__ptx_error(p, p->token.line, "Conflicting directives: %s and %s cannot both be specified", one, other);
+}
+
+static bool directives(ptx_parser *p, ptx_function *function)
+{
+    unsigned minimum[3] = {0}, maxnreg[3] = {0}, rank[3] = {0};
+    const struct {
+        const char *text;
+        unsigned *to; /* NULL: says nothing more */
+    } words[] = {
+        {".maxntid", function->maxntid},
+        {".reqntid", function->reqntid},
+        {".reqnctapercluster", function->reqnctapercluster},
+        {".minnctapersm", minimum},
+        {".maxnreg", maxnreg},
+        {".maxclusterrank", rank},
+        {".explicitcluster", NULL},
+        {".blocksareclusters", NULL},
+    };
+    while (p->token.kind == PTX_TOKEN_DOTTED) {
+        size_t i = 0;
+        while (i < KR_COUNT(words) && !kr__ptx_at_dotted(p, words[i].text))
+            i++;
+        if (i < KR_COUNT(words)) {
+            kr__ptx_advance(p);
+            if (words[i].to && !triple(p, words[i].text, words[i].to))
+                return false;
+        } else if (kr__ptx_at_dotted(p, ".pragma")) {
+            kr__ptx_pragma(p);
+        } else if (!function->is_entry && kr__ptx_accept_dotted(p, ".noreturn")) {
+            function->noreturn = true;
+        } else {
+            break;
+        }
+    }
+    function->minnctapersm = minimum[0];
+    function->maxnreg = maxnreg[0];
+    if (function->maxntid[0] && function->reqntid[0])
+        conflict(p, ".maxntid", ".reqntid");
+    if (function->reqnctapercluster[0] && rank[0])
+        conflict(p, ".reqnctapercluster", ".maxclusterrank");
+    return !p->stopped;
+}
+
+static void check_prototypes(ptx_parser *p, const ptx_function *known, const ptx_function *again)
+{
+    const struct {
+        ptx_variable **const *one, **const *other;
+        size_t n, m;
+        const char *text;
+    } lists[] = {{&known->returns, &again->returns, known->n_returns, again->n_returns, "return parameter"},
+                 {&known->params, &again->params, known->n_params, again->n_params, "parameter"}};
+    for (size_t i = 0; i < KR_COUNT(lists); i++) {
+        if (lists[i].n != lists[i].m) {
+            kr__ptx_error(p, again->line, "Inconsistent prototypes of '%s', number of %ss differ",
+                          known->name, lists[i].text);
+            continue;
+        }
+        for (size_t k = 0; k < lists[i].n; k++)
+            if ((*lists[i].one)[k]->bytes != (*lists[i].other)[k]->bytes) {
+                kr__ptx_error(p, again->line, "Inconsistent prototypes of '%s', %s types differ", known->name,
+                              lists[i].text);
+                break;
+            }
+    }
+}
+
+/* The function object of a name: a definition fills that of its declarations, which calls already point to.
+ */
+static ptx_function *function_named(ptx_parser *p, ptx_text text, unsigned line, const ptx_function *as)
+{
+    ptx_name *name = kr__ptx_module_name(p, text, as->linkage);
+    if (name && name->kind == PTX_NAME_FUNCTION)
+        return name->thing;
+    name = kr__ptx_declare(p, text, line, PTX_NAME_FUNCTION);
+    ptx_function *function = name ? kr__ptx_new(p, sizeof *function) : NULL;
+    char *copy = function ? kr__arena_text(&p->module->arena, text.at, text.bytes) : NULL;
+    if (!copy)
+        return NULL;
+    *function = *as;
+    function->name = copy;
+    function->line = line;
+    name->thing = function;
+    *p->last_function = function;
+    p->last_function = &function->next;
+    return function;
+}
+
+/* Where a second definition of a function goes: in its place where it is stronger, else nowhere. */
+static ptx_function *redefined(ptx_parser *p, ptx_function *known, const ptx_function *head)
+{
+    ptx_function *to = known;
+    if (!p->linked || !kr__ptx_may_meet(p, known->linkage, head->linkage)) {
+        kr__ptx_error(p, head->line, "Duplicate definition of function '%s'", known->name);
+        return known;
+    }
+    if (kr__ptx_strength(head->linkage) <= kr__ptx_strength(known->linkage))
+        to = kr__ptx_new(p, sizeof *to);
+    if (to)
+        *to = *head;
+    return to;
+}
+
+static void body_or_end(ptx_parser *p, ptx_function *function, const ptx_function *head, bool was_defined)
+{
+    if (kr__ptx_accept(p, ';'))
+        return;
+    if (!kr__ptx_expect(p, '{'))
+        return;
+    if (was_defined)
+        function = redefined(p, function, head);
+    if (!function)
+        return;
+    ptx_variable **const last = p->last_variable;
+    const unsigned n = p->n_variables;
+    kr__ptx_body(p, function);
+    p->last_variable = last;
+    p->n_variables = n;
+}
+
+void kr__ptx_function(ptx_parser *p, ptx_linkage linkage)
+{
+    ptx_function head = {.is_entry = kr__ptx_at_dotted(p, ".entry"), .linkage = linkage};
+    kr__ptx_advance(p);
+    ptx_text text;
+    ptx_block *const module = p->block;
+    if (!kr__ptx_push_block(p))
+        return;
+    ptx_block *const own = p->block;
+    if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, &head, true, true))
+        return;
+    head.line = p->token.line;
+    if (!kr__ptx_expect_word(p, &text))
+        return;
+    p->block = module;
+    ptx_function *known = function_named(p, text, head.line, &head);
+    p->block = own;
+    if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, &head, false, true))
+        return;
+    if (!known) {
+        kr__ptx_fatal(p, p->token.line, "Inconsistent redefinition of symbol '%.*s'", (int)text.bytes,
+                      text.at);
+        return;
+    }
+    if (!directives(p, &head))
+        return;
+    head.name = known->name;
+    head.next = known->next;
+    head.is_used = known->is_used;
+    if (known->is_declared)
+        check_prototypes(p, known, &head);
+    head.is_declared = true;
+    const bool was_defined = known->has_body;
+    if (!was_defined)
+        *known = head;
+    body_or_end(p, known, &head, was_defined);
+    p->block = module;
+    p->depth--;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations of variables and registers, with their initial values. */
+#include "ptx/front/front.h"
+
+static const struct {
+    const char *text;
+    ptx_space space;
+} spaces[] = {
+    {".reg", PTX_SPACE_REG},     {".const", PTX_SPACE_CONST}, {".global", PTX_SPACE_GLOBAL},
+    {".local", PTX_SPACE_LOCAL}, {".param", PTX_SPACE_PARAM}, {".shared", PTX_SPACE_SHARED},
+};
+
+ptx_space kr__ptx_space_at(const ptx_parser *p)
+{
+    for (size_t i = 0; i < KR_COUNT(spaces); i++)
+        if (kr__ptx_at_dotted(p, spaces[i].text))
+            return spaces[i].space;
+    return PTX_SPACE_GENERIC;
+}
+
+static bool alignment(ptx_parser *p, unsigned *ret)
+{
+    const unsigned line = p->token.line;
+    int64_t value;
+    if (!kr__ptx_integer(p, &value))
+        return false;
+    if (value < 1 || value > 1 << 20 || value & (value - 1)) {
+        kr__ptx_error(p, line, "Alignment must be a power of two");
+        value = 1;
+    }
+    *ret = (unsigned)value;
+    return true;
+}
+
+/* .ptr .global .align N: what a parameter points to is nothing to us. */
+static bool pointer(ptx_parser *p)
+{
+    unsigned ignored;
+    if (!kr__ptx_accept_dotted(p, ".ptr"))
+        return true;
+    if (kr__ptx_space_at(p) != PTX_SPACE_GENERIC)
+        kr__ptx_advance(p);
+    return !kr__ptx_accept_dotted(p, ".align") || alignment(p, &ignored);
+}
+
+/* .align N, .attribute(...), .v4: in any number; then the type, and .ptr */
+bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
+{
+    while (p->token.kind == PTX_TOKEN_DOTTED) {
+        const ptx_type type = kr__ptx_type_named(p->token.text);
+        if (type) {
+            to->type = type;
+            kr__ptx_advance(p);
+            return pointer(p);
+        }
+        if (kr__ptx_accept_dotted(p, ".align")) {
+            if (!alignment(p, &to->alignment))
+                return false;
+        } else if (kr__ptx_accept_dotted(p, ".attribute")) {
+            if (!kr__ptx_expect(p, '('))
+                return false;
+            while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, ')'))
+                kr__ptx_advance(p);
+            if (!kr__ptx_expect(p, ')'))
+                return false;
+        } else if (kr__ptx_at_dotted(p, ".v2") || kr__ptx_at_dotted(p, ".v4") ||
+                   kr__ptx_at_dotted(p, ".v8")) {
+            to->vector = (unsigned)(p->token.text.at[2] - '0');
+            kr__ptx_advance(p);
+        } else {
+            break;
+        }
+    }
+    kr__ptx_syntax_error(p);
+    return false;
+}
+
+ptx_variable *kr__ptx_new_variable(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line)
+{
+    ptx_variable *variable = kr__ptx_new(p, sizeof *variable);
+    char *copy = variable ? kr__arena_text(&p->module->arena, name.at, name.bytes) : NULL;
+    if (!copy) {
+        kr__ptx_no_memory(p);
+        return NULL;
+    }
+    const size_t bytes = kr__ptx_type_bytes(of->type) * (of->vector ? of->vector : 1);
+    *variable = (ptx_variable){.name = copy,
+                               .space = of->space,
+                               .linkage = of->linkage,
+                               .type = of->type,
+                               .bytes = bytes,
+                               .line = line};
+    variable->alignment = of->alignment ? of->alignment : bytes ? (unsigned)bytes : 1;
+    return variable;
+}
+
+/* [64], [2][3], []: multiplies variable->bytes */
+bool kr__ptx_dimensions(ptx_parser *p, ptx_variable *variable, ptx_shape *ret)
+{
+    enum { MOST_BYTES = 1 << 30 };
+    const size_t element = variable->bytes;
+    *ret = (ptx_shape){0};
+    while (kr__ptx_accept(p, '[')) {
+        if (ret->n == KR_COUNT(ret->bytes)) {
+            kr__ptx_fatal(p, p->token.line, "Array with more than %zu dimensions", ret->n);
+            return false;
+        }
+        const size_t n_before = ret->n++;
+        variable->is_array = true;
+        if (!n_before && kr__ptx_accept(p, ']')) {
+            ret->is_open = true;
+            ret->bytes[0] = variable->bytes;
+            continue;
+        }
+        const uint64_t n = p->token.value; /* a plain number, not an expression */
+        size_t bytes;
+        if (p->token.kind != PTX_TOKEN_INTEGER) {
+            kr__ptx_syntax_error(p);
+            return false;
+        }
+        if (p->token.overflow || __builtin_mul_overflow(variable->bytes, n, &bytes) || bytes > MOST_BYTES) {
+            kr__ptx_fatal(p, p->token.line, "Array size '%llu' out of range", (unsigned long long)n);
+            return false;
+        }
+        kr__ptx_advance(p);
+        if (!kr__ptx_expect(p, ']'))
+            return false;
+        variable->bytes = bytes;
+        for (size_t i = 0; i < n_before; i++)
+            ret->bytes[i] *= n;
+        ret->bytes[n_before] = n * element;
+    }
+    ret->n_levels = ret->n + (element > kr__ptx_type_bytes(variable->type));
+    return true;
+}
+
+/* ---- initial values ---- */
+
+typedef struct filling {
+    ptx_variable *variable;
+    const ptx_shape *shape;
+    uint8_t *bytes;
+    size_t at, capacity; /* bytes */
+    ptx_relocation **last;
+} filling;
+
+static void put(ptx_parser *p, filling *to, uint64_t value, size_t bytes)
+{
+    if (to->at + bytes > to->capacity) {
+        kr__ptx_fatal(p, p->token.line, "Greater number of elements in array initializer");
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        to->bytes[to->at + i] = (uint8_t)(value >> 8 * i);
+    to->at += bytes;
+}
+
+static bool address(ptx_parser *p, filling *to, bool generic)
+{
+    const unsigned line = p->token.line;
+    ptx_text text;
+    int64_t addend = 0;
+    if (!kr__ptx_expect_word(p, &text) || (generic && !kr__ptx_expect(p, ')')))
+        return false;
+    if (kr__ptx_accept(p, '+') && !kr__ptx_integer(p, &addend))
+        return false;
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    ptx_relocation *relocation = kr__ptx_new(p, sizeof *relocation);
+    if (!relocation)
+        return false;
+    *relocation = (ptx_relocation){.offset = to->at, .addend = addend, .generic = generic};
+    if (name && name->kind == PTX_NAME_VARIABLE)
+        relocation->variable = name->thing;
+    else if (name && name->kind == PTX_NAME_FUNCTION && !generic)
+        relocation->function = kr__ptx_use(name);
+    else if (name)
+        kr__ptx_fatal(p, line, "Invalid initial value expression");
+    else
+        kr__ptx_fatal(p, line, "Invalid initial value symbol '%.*s'", (int)text.bytes, text.at);
+    const size_t bytes = kr__ptx_type_bytes(to->variable->type);
+    if (bytes != 8)
+        kr__ptx_unsupported(p, line, "Address in a variable of type .%s is not supported",
+                            kr__ptx_type_name(to->variable->type));
+    put(p, to, 0, bytes);
+    *to->last = relocation;
+    to->last = &relocation->next;
+    return !p->stopped;
+}
+
+static bool number(ptx_parser *p, filling *to)
+{
+    const ptx_type type = to->variable->type;
+    const unsigned line = p->token.line;
+    ptx_constant value;
+    if (!kr__ptx_constant(p, &value))
+        return false;
+    const bool is_float = type == PTX_F32 || type == PTX_F64;
+    if (value.is_float != is_float && !(value.is_float && type >= PTX_B8 && type <= PTX_B128)) {
+        kr__ptx_fatal(p, line, "Initial value type mismatch");
+        return false;
+    }
+    put(p, to, value.is_float ? kr__ptx_float_as(&value, type) : (uint64_t)value.bits,
+        kr__ptx_type_bytes(type));
+    return !p->stopped;
+}
+
+static bool values(ptx_parser *p, filling *to, size_t level);
+
+/* {1, 2}: what is left out of a row is zero */
+static bool braces(ptx_parser *p, filling *to, size_t level)
+{
+    const size_t begin = to->at;
+    if (!kr__ptx_enter(p))
+        return false;
+    if (!kr__ptx_is_mark(&p->token, '}'))
+        do {
+            if (!values(p, to, level + 1))
+                return false;
+        } while (kr__ptx_accept(p, ','));
+    p->depth--;
+    if (level && level < to->shape->n) {
+        const size_t end = begin + to->shape->bytes[level];
+        if (to->at > end || end > to->capacity) {
+            kr__ptx_fatal(p, p->token.line, "Greater number of elements in array initializer");
+            return false;
+        }
+        to->at = end;
+    }
+    return kr__ptx_expect(p, '}');
+}
+
+static bool values(ptx_parser *p, filling *to, size_t level)
+{
+    if (kr__ptx_is_mark(&p->token, '{') != (level < to->shape->n_levels)) {
+        kr__ptx_fatal(p, p->token.line, "Initial value type mismatch");
+        return false;
+    }
+    if (kr__ptx_accept(p, '{'))
+        return braces(p, to, level);
+    if (kr__ptx_is_word(&p->token, PTX_TEXT("generic"))) {
+        kr__ptx_advance(p);
+        return kr__ptx_expect(p, '(') && address(p, to, true);
+    }
+    if (p->token.kind == PTX_TOKEN_WORD)
+        return address(p, to, false);
+    return number(p, to);
+}
+
+/* Elements of an initialiser from here to its end, for `.b8 s[] = {...};`: an upper bound is enough. */
+static size_t count_elements(const ptx_parser *p)
+{
+    ptx_lexer lexer = p->lexer;
+    ptx_token token = p->token;
+    size_t n = 1;
+    for (; token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&token, ';'); kr__ptx_next_token(&lexer, &token))
+        n += kr__ptx_is_mark(&token, ',');
+    return n;
+}
+
+bool kr__ptx_skip_opaque(ptx_parser *p)
+{
+    while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, ';'))
+        kr__ptx_advance(p);
+    return !p->stopped;
+}
+
+static bool initialiser(ptx_parser *p, ptx_variable *variable, const ptx_shape *of)
+{
+    if (variable->space != PTX_SPACE_GLOBAL && variable->space != PTX_SPACE_CONST) {
+        kr__ptx_error(p, p->token.line, "No initial value is allowed for '%s' in this state space",
+                      variable->name);
+        return kr__ptx_skip_opaque(p);
+    }
+    if (variable->linkage == PTX_LINK_EXTERN)
+        kr__ptx_error(p, p->token.line, "No initial value is allowed for external symbol '%s'",
+                      variable->name);
+    if (variable->type >= PTX_TEXREF)
+        return kr__ptx_skip_opaque(p);
+    filling to = {.variable = variable, .shape = of, .capacity = variable->bytes};
+    if (of->is_open)
+        to.capacity *= count_elements(p);
+    to.bytes = kr__ptx_new(p, to.capacity);
+    to.last = &variable->relocations;
+    if (!to.bytes || !values(p, &to, 0))
+        return false;
+    if (of->is_open)
+        variable->bytes = to.at;
+    variable->initial = to.bytes;
+    return true;
+}
+
+static void append(ptx_parser *p, ptx_variable *variable)
+{
+    variable->index = p->n_variables++;
+    *p->last_variable = variable;
+    p->last_variable = &variable->next;
+}
+
+/* Which types the space has. */
+void kr__ptx_check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line)
+{
+    static const uint64_t everywhere =
+        ((1ull << PTX_F16X2) - (1ull << PTX_B8)) | 1ull << PTX_F16X2 | 1ull << PTX_F32 | 1ull << PTX_F64;
+    static const uint64_t opaque = 1ull << PTX_TEXREF | 1ull << PTX_SAMPLERREF | 1ull << PTX_SURFREF;
+    const bool is_register = of->space == PTX_SPACE_REG;
+    if (of->type == PTX_PRED && !is_register)
+        kr__ptx_error(p, line, "Predicate variable '%.*s' must be in register state space", (int)name.bytes,
+                      name.at);
+    else if (!((everywhere | (is_register ? 1ull << PTX_PRED : opaque)) >> of->type & 1))
+        kr__ptx_error(p, line, "Illegal type '.%s' for variable declaration", kr__ptx_type_name(of->type));
+    else if (p->function)
+        return;
+    else if (of->space == PTX_SPACE_REG || of->space == PTX_SPACE_LOCAL)
+        kr__ptx_error(p, line, "Module-scoped variables in %s state space are not allowed with ABI",
+                      is_register ? ".reg" : ".local");
+    else if (of->space == PTX_SPACE_PARAM)
+        kr__ptx_error(p, line, "Parameter variables may not be declared at module scope");
+}
+
+static void registers(ptx_parser *p, const ptx_declaration *of)
+{
+    do {
+        const unsigned line = p->token.line;
+        ptx_text text;
+        if (!kr__ptx_expect_word(p, &text))
+            return;
+        kr__ptx_check_declaration(p, of, text, line);
+        const bool is_range = kr__ptx_accept(p, '<');
+        ptx_name *name = kr__ptx_declare(p, text, line, is_range ? PTX_NAME_RANGE : PTX_NAME_REGISTER);
+        if (!is_range) {
+            if (name)
+                name->thing = kr__ptx_new_register(p, text, of->type);
+            continue;
+        }
+        /* a plain number: in an expression '>' would compare */
+        const int64_t n = p->token.kind == PTX_TOKEN_INTEGER ? (int64_t)p->token.value : -1;
+        if (n < 0) {
+            kr__ptx_syntax_error(p);
+            return;
+        }
+        if (p->token.overflow || n > INT32_MAX)
+            kr__ptx_error(p, line, "Constant overflow");
+        kr__ptx_advance(p);
+        ptx_range *range = kr__ptx_new(p, sizeof *range);
+        if (!range || !kr__ptx_expect(p, '>'))
+            return;
+        *range = (ptx_range){.type = of->type, .n = (uint64_t)n};
+        if (name)
+            name->thing = range;
+    } while (kr__ptx_accept(p, ','));
+    kr__ptx_expect(p, ';');
+}
+
+/* Is it a declaration of what is declared already? One of the two must be .extern, or weak where texts are
+ * linked.
+ */
+static bool is_declared(ptx_parser *p, ptx_text text, ptx_variable *variable)
+{
+    const ptx_name *name = p->function ? NULL : kr__ptx_module_name(p, text, variable->linkage);
+    ptx_variable *before = name && name->kind == PTX_NAME_VARIABLE ? name->thing : NULL;
+    if (!before || !kr__ptx_may_meet(p, before->linkage, variable->linkage))
+        return false;
+    const bool is_common = before->linkage == PTX_LINK_COMMON && variable->linkage == PTX_LINK_COMMON;
+    if (before->space != variable->space ||
+        (!is_common && (before->type != variable->type ||
+                        (before->bytes && variable->bytes && before->bytes != variable->bytes)))) {
+        kr__ptx_error(p, variable->line, "Inconsistent redefinition of variable '%s'", variable->name);
+        return true;
+    }
+    if (is_common ? variable->bytes <= before->bytes
+                  : kr__ptx_strength(variable->linkage) <= kr__ptx_strength(before->linkage))
+        return true;
+    variable->next = before->next;
+    variable->index = before->index;
+    *before = *variable;
+    if (!variable->next)
+        p->last_variable = &before->next;
+    return true;
+}
+
+void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage)
+{
+    ptx_declaration of = {.space = kr__ptx_space_at(p), .linkage = linkage};
+    const unsigned first_line = p->token.line;
+    kr__ptx_advance(p);
+    if (!kr__ptx_qualifiers(p, &of))
+        return;
+    if (of.space == PTX_SPACE_REG) {
+        if (of.vector)
+            kr__ptx_unsupported(p, first_line, "Vector registers are not supported");
+        registers(p, &of);
+        return;
+    }
+    do {
+        const unsigned line = p->token.line;
+        ptx_text text;
+        ptx_shape array;
+        if (!kr__ptx_expect_word(p, &text))
+            return;
+        ptx_variable *variable = kr__ptx_new_variable(p, &of, text, line);
+        if (!variable || !kr__ptx_dimensions(p, variable, &array))
+            return;
+        if (kr__ptx_accept(p, '=')) {
+            if (!initialiser(p, variable, &array))
+                return;
+        } else if (array.is_open) {
+            variable->bytes = 0;
+        }
+        kr__ptx_check_declaration(p, &of, text, line);
+        if (!variable->bytes && linkage != PTX_LINK_EXTERN && of.type != PTX_PRED)
+            kr__ptx_error(p, line, "Non-external variable '%s' has incomplete type", variable->name);
+        if (is_declared(p, text, variable))
+            continue;
+        ptx_name *name = kr__ptx_declare(p, text, line, PTX_NAME_VARIABLE);
+        if (!name)
+            continue;
+        name->thing = variable;
+        append(p, variable);
+    } while (kr__ptx_accept(p, ','));
+    kr__ptx_expect(p, ';');
+}
