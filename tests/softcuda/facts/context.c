@@ -972,7 +972,29 @@ static void profiler(void)
     ASK(cuProfilerInitialize(NULL, NULL, 0));
 }
 
+/* What is written where a call fails after a fault, which a program that does not look goes on with. */
+static void reset_after_fault(void)
+{
+    CUcontext old = begin(), c = (CUcontext)(uintptr_t)1, d = c;
+    CUdeviceptr p = 0;
+    CUmodule module = NULL;
+    ASK(run(kernel("fault"), NULL, NULL));
+    ASK(cuCtxSynchronize());
+    ASK(cuDevicePrimaryCtxReset_v2(0));
+    ASK(cuDevicePrimaryCtxRetain(&c, 0));
+    say(" %s", c == old ? "old" : c == (CUcontext)(uintptr_t)1 ? "unset" : c ? "other" : "null");
+    ASK(cuCtxCreate_v2(&d, 0, 0));
+    say(" %s", d == old ? "old" : d == (CUcontext)(uintptr_t)1 ? "unset" : d ? "other" : "null");
+    ASK(cuMemAlloc_v2(&p, 64));
+    ASK(cuModuleLoadData(&module, kernels_ptx));
+    ASK(cuCtxSetCurrent(old));
+    ASK(cuMemAlloc_v2(&p, 64));
+    ASK(cuCtxSetCurrent(NULL));
+    ASK(cuMemAlloc_v2(&p, 64));
+}
+
 static const fact facts[] = {
+    {"reset_after_fault", reset_after_fault},
     FACT(errors_1),
     FACT(errors_2),
     FACT(errors_3),
