@@ -93,9 +93,8 @@ struct kr_registry {
     pthread_mutex_t lock;       /* adding, and every `busy` */
     pthread_cond_t landed;      /* something busy is no longer */
     pthread_mutex_t nvrtc_lock; /* opening NVRTC */
-    bool nvrtc_tried;
-    kr_nvrtc *nvrtc;         /* NULL: not there, or not opened yet */
-    kr_error *nvrtc_failure; /* why it is not there */
+    kr_nvrtc *nvrtc;            /* NULL: not there, or not opened yet */
+    kr_error *nvrtc_failure;    /* why it is not there, which will not change by trying again */
 };
 
 /* ---- names (registry.c) ---- */
@@ -105,9 +104,9 @@ kr_status kr__registry_find(kr_registry *registry, const char *full_name, kr__en
                             size_t *ret_type_index, kr_error *err);
 /* index of a variant; KR_NOT_FOUND lists the names. */
 kr_status kr__variant_find(const kr_op *op, const char *name, size_t *ret_variant, kr_error *err);
-/* NULL when there is none or none may be used. */
-kr_nvrtc *kr__registry_nvrtc(kr_registry *registry);
-/* Adds to an error why there is none, after kr__registry_nvrtc has answered NULL. */
+/* *ret_nvrtc: NULL when there is none or none may be used. Fails where that cannot be told at the moment. */
+kr_status kr__registry_nvrtc(kr_registry *registry, kr_nvrtc **ret_nvrtc, kr_error *err);
+/* Adds to an error why there is none, after kr__registry_nvrtc has given NULL. */
 void kr__registry_tell_nvrtc(const kr_registry *registry, kr_error *err);
 size_t kr__device_index(const kr_registry *registry, const kr_device *device);
 /* Shipped images of an op. */

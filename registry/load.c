@@ -70,7 +70,10 @@ static void tell(const kr_error *from, kr_error *to)
 static kr_status compile(const want *w, kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled,
                          kr_error *err)
 {
-    kr_nvrtc *nvrtc = kr__registry_nvrtc(w->registry);
+    kr_nvrtc *nvrtc;
+    const kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
+    if (status)
+        return status;
     if (!nvrtc) {
         KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "there is no NVRTC");
         kr__registry_tell_nvrtc(w->registry, err);
@@ -198,16 +201,22 @@ static void note(kr__text *reasons, const char *what, const char *image_name, co
                  image_name, reason);
 }
 
-/* `reasons` may be err's own message. */
+/* `reasons` may be err's own message; NULL: out of memory. */
 static kr_status none_will_do(const want *w, const char *reasons, kr_error *err)
 {
+    kr_nvrtc *nvrtc;
+    if (!reasons)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say why nothing of it can run");
+    const kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
+    if (status)
+        return status;
     char op_name[KR__MAX_FULL_NAME], cc[KR_CC_TEXT_BYTES];
     const kr_device_info *info = kr_device_get_info(w->device);
     KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "nothing of it can run on %s (%s): %s", info->name,
-            kr_cc_format(info->cc, cc), reasons ? reasons : "out of host memory");
+            kr_cc_format(info->cc, cc), reasons);
     kr__error_op(err, kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
     kr__error_device(err, info->ordinal);
-    if (kr__registry_nvrtc(w->registry))
+    if (nvrtc)
         kr__error_advice(err, "`kregistry explain %s` shows every choice.", op_name);
     else if (w->registry->no_nvrtc)
         kr__error_advice(err, "Let NVRTC be used, or ship an image for this device.");
@@ -237,7 +246,9 @@ static kr_status try_candidates(const want *w, const kr__selection *selection, k
                      err->message);
         note(reasons, variant, image_name, err->message);
     }
-    return KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "%s", reasons->data ? reasons->data : "out of host memory");
+    return reasons->failed
+               ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say why nothing of it can run")
+               : KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "%s", reasons->data);
 }
 
 /* err is not NULL. */
@@ -314,7 +325,7 @@ static kr_status fill_chain(want *w, kr__chain *chain, kr__text *reasons, kr_err
         if (!def->variants[v].align_bytes)
             break;
     }
-    return chain->n ? KR_OK : none_will_do(w, reasons->data, err);
+    return chain->n ? KR_OK : none_will_do(w, reasons->failed ? NULL : reasons->data, err);
 }
 
 static kr_status get_chain(want *w, const kr__chain **ret_chain, kr_error *err)

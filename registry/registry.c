@@ -356,24 +356,36 @@ void kr_registry_destroy(kr_registry **registry)
 
 /* ---- choosing ---- */
 
-kr_nvrtc *kr__registry_nvrtc(kr_registry *registry)
+/* Only that there is none, or that its path is none, is remembered. */
+static kr_status open_nvrtc(kr_registry *registry, kr_error *err)
 {
-    if (registry->no_nvrtc)
-        return NULL;
-    pthread_mutex_lock(&registry->nvrtc_lock);
-    if (!registry->nvrtc_tried) {
-        kr_error err;
-        if (kr_nvrtc_open(registry->nvrtc_path, &registry->nvrtc, &err)) {
-            if ((registry->nvrtc_failure = malloc(sizeof err)))
-                *registry->nvrtc_failure = err;
-            if (registry->runtime)
-                kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s\n%s",
-                             err.message, err.log);
-        }
-        registry->nvrtc_tried = true;
+    kr_error *why = kr__alloc(1, sizeof *why, err);
+    if (!why)
+        return KR_OUT_OF_HOST_MEMORY;
+    const kr_status status = kr_nvrtc_open(registry->nvrtc_path, &registry->nvrtc, why);
+    if (status == KR_NOT_ON_THIS_MACHINE || status == KR_INVALID_ARGUMENT) {
+        registry->nvrtc_failure = why;
+        if (registry->runtime)
+            kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s\n%s",
+                         why->message, why->log);
+        return KR_OK;
     }
+    if (status && err)
+        *err = *why;
+    free(why);
+    return status;
+}
+
+kr_status kr__registry_nvrtc(kr_registry *registry, kr_nvrtc **ret_nvrtc, kr_error *err)
+{
+    kr_status status = KR_OK;
+    pthread_mutex_lock(&registry->nvrtc_lock);
+    if (!registry->no_nvrtc && !registry->nvrtc && !registry->nvrtc_failure)
+        status = open_nvrtc(registry, err);
+    if (!status)
+        *ret_nvrtc = registry->nvrtc;
     pthread_mutex_unlock(&registry->nvrtc_lock);
-    return registry->nvrtc;
+    return status;
 }
 
 void kr__registry_tell_nvrtc(const kr_registry *registry, kr_error *err)
@@ -397,7 +409,10 @@ kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machi
     kr_machine machine = {.cc = info->cc,
                           .driver_version = kr_runtime_driver(registry->runtime).version,
                           .shared_bytes_per_block_optin = info->shared_bytes_per_block_optin};
-    kr_nvrtc *nvrtc = kr__registry_nvrtc(registry);
+    kr_nvrtc *nvrtc;
+    const kr_status status = kr__registry_nvrtc(registry, &nvrtc, err);
+    if (status)
+        return status;
     if (nvrtc) {
         const kr_nvrtc_info n = kr_nvrtc_get_info(nvrtc);
         machine.nvrtc_archs = n.archs;

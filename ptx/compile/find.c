@@ -2,6 +2,7 @@
 #include "ptx/compile/nvrtc.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,42 +60,54 @@ static int newest_first(const void *a, const void *b)
     return strverscmp(*(char *const *)b, *(char *const *)a);
 }
 
+/* glob's: goes on past a folder that cannot be read, unless the reason is of the moment. */
+static int is_of_the_moment(const char *path, int number)
+{
+    (void)path;
+    return kr__nvrtc_moment(number);
+}
+
 /* Loads the first file that will do of those matching `pattern`. *ret_n: how many matched. */
-static bool try_pattern(kr_nvrtc *nvrtc, const char *pattern, kr__text *tried, size_t *ret_n)
+static kr_status try_pattern(kr_nvrtc *nvrtc, const char *pattern, kr__text *tried, size_t *ret_n,
+                             kr_error *err)
 {
     glob_t found = {0};
-    bool taken = false;
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
+    kr_status status = KR_NOT_FOUND;
+    const int result = glob(pattern, GLOB_NOSORT, is_of_the_moment, &found);
+    if (result == GLOB_NOSPACE)
+        status = kr__nvrtc_fail_moment(err, ENOMEM, pattern);
+    else if (result == GLOB_ABORTED)
+        status = kr__nvrtc_fail_moment(err, errno, pattern);
+    else if (!result)
         qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, newest_first);
-        for (size_t i = 0; i < found.gl_pathc && !taken; i++)
-            taken = kr__nvrtc_load(nvrtc, found.gl_pathv[i], 0, tried);
-    }
+    for (size_t i = 0; i < found.gl_pathc && status == KR_NOT_FOUND; i++)
+        status = kr__nvrtc_load(nvrtc, found.gl_pathv[i], 0, tried, err);
     *ret_n = found.gl_pathc;
     globfree(&found);
-    return taken;
+    return status;
 }
 
 /* `root` is a pattern itself. */
-static bool try_root(kr_nvrtc *nvrtc, const char *root, kr__text *tried)
+static kr_status try_root(kr_nvrtc *nvrtc, const kr__text *root, kr__text *tried, kr_error *err)
 {
     size_t n_files = 0;
-    bool taken = false;
-    for (size_t i = 0; i < KR_COUNT(folders) && !taken; i++) {
+    kr_status status = root->failed ? kr__nvrtc_fail_moment(err, ENOMEM, "a folder") : KR_NOT_FOUND;
+    for (size_t i = 0; i < KR_COUNT(folders) && status == KR_NOT_FOUND; i++) {
         kr__text pattern = {0};
         size_t n = 0;
-        kr__text_add(&pattern, "%s%s/libnvrtc.so*", root, folders[i]);
-        if (!pattern.failed)
-            taken = try_pattern(nvrtc, pattern.data, tried, &n);
+        kr__text_add(&pattern, "%s%s/libnvrtc.so*", root->data, folders[i]);
+        status = pattern.failed ? kr__nvrtc_fail_moment(err, ENOMEM, root->data)
+                                : try_pattern(nvrtc, pattern.data, tried, &n, err);
         n_files += n;
         kr__text_free(&pattern);
     }
-    if (!n_files)
-        kr__text_add(tried, "  %s: no libnvrtc.so there or below\n", root);
-    return taken;
+    if (!n_files && status == KR_NOT_FOUND)
+        kr__text_add(tried, "  %s: no libnvrtc.so there or below\n", root->data);
+    return status;
 }
 
 /* Unset variables name no place. */
-static bool try_row(kr_nvrtc *nvrtc, const struct root *row, kr__text *tried)
+static kr_status try_row(kr_nvrtc *nvrtc, const struct root *row, kr__text *tried, kr_error *err)
 {
     char prefix[4096];
     const char *value = prefix;
@@ -105,44 +118,43 @@ static bool try_row(kr_nvrtc *nvrtc, const struct root *row, kr__text *tried)
     else if (!read_exe_prefix(prefix, sizeof prefix))
         value = NULL;
     if (!value || (row->variable && !value[0]))
-        return false;
+        return KR_NOT_FOUND;
     kr__text root = {0};
     add_escaped(&root, value);
     kr__text_add(&root, "%s", row->pattern);
-    const bool taken = !root.failed && try_root(nvrtc, root.data, tried);
+    const kr_status status = try_root(nvrtc, &root, tried, err);
     kr__text_free(&root);
-    return taken;
+    return status;
 }
 
-static bool try_path(kr_nvrtc *nvrtc, const char *path, kr__text *tried)
+static kr_status try_path(kr_nvrtc *nvrtc, const char *path, kr__text *tried, kr_error *err)
 {
-    struct stat status;
-    if (stat(path, &status) || !S_ISDIR(status.st_mode))
-        return kr__nvrtc_load(nvrtc, path, 0, tried);
+    struct stat facts;
+    if (stat(path, &facts) || !S_ISDIR(facts.st_mode))
+        return kr__nvrtc_load(nvrtc, path, 0, tried, err);
     kr__text root = {0};
     add_escaped(&root, path);
-    const bool taken = !root.failed && try_root(nvrtc, root.data, tried);
+    const kr_status status = try_root(nvrtc, &root, tried, err);
     kr__text_free(&root);
-    return taken;
+    return status;
 }
 
-static bool try_sonames(kr_nvrtc *nvrtc, int flags, kr__text *tried)
+static kr_status try_sonames(kr_nvrtc *nvrtc, int flags, kr__text *tried, kr_error *err)
 {
-    for (size_t i = 0; i < KR_COUNT(sonames); i++)
-        if (kr__nvrtc_load(nvrtc, sonames[i], flags, tried))
-            return true;
-    return false;
+    kr_status status = KR_NOT_FOUND;
+    for (size_t i = 0; i < KR_COUNT(sonames) && status == KR_NOT_FOUND; i++)
+        status = kr__nvrtc_load(nvrtc, sonames[i], flags, tried, err);
+    return status;
 }
 
-bool kr__nvrtc_find(kr_nvrtc *nvrtc, const char *path, kr__text *tried)
+kr_status kr__nvrtc_find(kr_nvrtc *nvrtc, const char *path, kr__text *tried, kr_error *err)
 {
     if (path)
-        return try_path(nvrtc, path, tried);
-    if (try_sonames(nvrtc, RTLD_NOLOAD, tried))
-        return true;
-    kr__text_add(tried, "  none is loaded already\n");
-    for (size_t i = 0; i < KR_COUNT(roots); i++)
-        if (try_row(nvrtc, &roots[i], tried))
-            return true;
-    return try_sonames(nvrtc, 0, tried);
+        return try_path(nvrtc, path, tried, err);
+    kr_status status = try_sonames(nvrtc, RTLD_NOLOAD, tried, err);
+    if (status == KR_NOT_FOUND)
+        kr__text_add(tried, "  none is loaded already\n");
+    for (size_t i = 0; i < KR_COUNT(roots) && status == KR_NOT_FOUND; i++)
+        status = try_row(nvrtc, &roots[i], tried, err);
+    return status == KR_NOT_FOUND ? try_sonames(nvrtc, 0, tried, err) : status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ptx/compile/nvrtc.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,20 +130,21 @@ const size_t kr__n_virtual_headers = KR_COUNT(kr__virtual_headers);
  */
 static const char *const includes[] = {"../include", "../../cuda_runtime/include", "../../include"};
 
-char *kr__toolkit_include(const char *folder, kr__arena *arena)
+bool kr__toolkit_include(const char *folder, kr__arena *arena, char **ret_include)
 {
-    for (size_t i = 0; i < KR_COUNT(includes); i++) {
+    bool have_memory = true;
+    *ret_include = NULL;
+    for (size_t i = 0; i < KR_COUNT(includes) && have_memory && !*ret_include; i++) {
         kr__text header = {0};
         kr__text_add(&header, "%s/%s/cuda_fp16.h", folder, includes[i]);
         char *real = header.failed ? NULL : realpath(header.data, NULL);
+        if (real)
+            *ret_include = kr__arena_text(arena, real, (size_t)(strrchr(real, '/') - real));
+        have_memory = real ? *ret_include != NULL : !header.failed && errno != ENOMEM;
         kr__text_free(&header);
-        if (!real)
-            continue;
-        char *include = kr__arena_text(arena, real, (size_t)(strrchr(real, '/') - real));
         free(real);
-        return include;
     }
-    return NULL;
+    return have_memory;
 }
 
 int kr__toolkit_headers_version(const char *folder)

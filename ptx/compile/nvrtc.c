@@ -2,6 +2,7 @@
 #include "ptx/compile/nvrtc.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <libgen.h>
 #include <link.h>
 #include <stdlib.h>
@@ -55,74 +56,116 @@ static nvrtcResult ask_facts(kr_nvrtc *nvrtc)
     return table->nvrtcGetSupportedArchs(archs);
 }
 
+static const int moments[] = {ENOMEM, EMFILE, ENFILE};
+
+bool kr__nvrtc_moment(int number)
+{
+    for (size_t i = 0; i < KR_COUNT(moments); i++)
+        if (moments[i] == number)
+            return true;
+    return false;
+}
+
+kr_status kr__nvrtc_fail_moment(kr_error *err, int number, const char *what)
+{
+    return KR_FAIL_ERRNO(err, number == ENOMEM ? KR_OUT_OF_HOST_MEMORY : KR_IO, number,
+                         "looking for NVRTC at %s", what);
+}
+
+/* The errno of the moment that dlerror's text ends with, or 0: glibc gives no number, but the number's text.
+ */
+static int moment_of(const char *why)
+{
+    for (size_t i = 0; i < KR_COUNT(moments) && why; i++) {
+        const char *text = strerror(moments[i]);
+        const size_t bytes = strlen(why), n = strlen(text);
+        if (bytes >= n && strcmp(why + bytes - n, text) == 0)
+            return moments[i];
+    }
+    return 0;
+}
+
 /* NVRTC opens its builtins by bare name, which the program's search path need not lead to; it finds them when
- * they are loaded already. A failure matters only if NVRTC then says that it misses them. */
-static bool open_builtins(kr_nvrtc *nvrtc, const char *folder, const char *file_name)
+ * they are loaded already. That they are not there matters only if NVRTC then says that it misses them. 0, or
+ * an errno of the moment. */
+static int open_builtins(kr_nvrtc *nvrtc, const char *folder, const char *file_name)
 {
     const char *alternative = strncmp(file_name, "libnvrtc.alt", 12) == 0 ? ".alt" : "";
+    int number = 0;
     kr__text file = {0};
     kr__text_add(&file, "%s/libnvrtc-builtins%s.so.%d.%d", folder, alternative, nvrtc->info.major,
                  nvrtc->info.minor);
-    if (!file.failed && (nvrtc->builtins = kr__arena_text(&nvrtc->arena, file.data, file.bytes)) &&
-        !dlopen(nvrtc->builtins, RTLD_NOW | RTLD_LOCAL)) {
-        const char *why = dlerror();
-        nvrtc->builtins_problem = kr__arena_text(&nvrtc->arena, why, strlen(why));
-    }
+    nvrtc->builtins = file.failed ? NULL : kr__arena_text(&nvrtc->arena, file.data, file.bytes);
     kr__text_free(&file);
-    return nvrtc->builtins != NULL;
+    if (!nvrtc->builtins)
+        return ENOMEM;
+    if (!dlopen(nvrtc->builtins, RTLD_NOW | RTLD_LOCAL)) {
+        const char *why = dlerror();
+        number = moment_of(why);
+        if (!number && !(nvrtc->builtins_problem = kr__arena_text(&nvrtc->arena, why, strlen(why))))
+            number = ENOMEM;
+    }
+    return number;
 }
 
-/* What lies beside the library: its real file, not the link it was opened by. */
-static bool look_around(kr_nvrtc *nvrtc, void *library)
+/* What lies beside the library: its real file, not the link it was opened by. 0, or an errno. */
+static int look_around(kr_nvrtc *nvrtc, void *library)
 {
     struct link_map *map = NULL;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map))
-        return false;
+        return ENOENT;
+    errno = ENOMEM; /* realpath says otherwise */
     nvrtc->info.path = kr__arena_text(&nvrtc->arena, map->l_name, strlen(map->l_name));
     char *real = realpath(map->l_name, NULL), *again = real ? strdup(real) : NULL;
-    bool done = nvrtc->info.path && again;
-    if (done) {
+    int number = nvrtc->info.path && again ? 0 : errno;
+    if (!number) {
         const char *folder = dirname(real);
-        done = open_builtins(nvrtc, folder, basename(again));
-        nvrtc->toolkit_include = kr__toolkit_include(folder, &nvrtc->arena);
+        number = open_builtins(nvrtc, folder, basename(again));
+        if (!number && !kr__toolkit_include(folder, &nvrtc->arena, &nvrtc->toolkit_include))
+            number = ENOMEM;
     }
     free(again);
     free(real);
-    return done;
+    return number;
 }
 
-bool kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried)
+kr_status kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried, kr_error *err)
 {
     /* Never closed again: NVRTC does not survive that. */
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | flags);
     if (!library) {
         const char *why = dlerror();
+        if (moment_of(why))
+            return kr__nvrtc_fail_moment(err, moment_of(why), file);
         if (why && !(flags & RTLD_NOLOAD))
             kr__text_add(tried, "  %s%s%s\n", strstr(why, file) ? "" : file, strstr(why, file) ? "" : ": ",
                          why);
-        return false;
+        return KR_NOT_FOUND;
     }
     const char *missing = fill_table(&nvrtc->table, library);
     if (missing) {
         kr__text_add(tried, "  %s: has no %s: not NVRTC, or older than 11.2\n", file, missing);
-        return false;
+        return KR_NOT_FOUND;
     }
     const nvrtcResult result = ask_facts(nvrtc);
-    if (result) {
+    const int number = result == NVRTC_ERROR_OUT_OF_MEMORY ? ENOMEM
+                       : result                            ? 0
+                                                           : look_around(nvrtc, library);
+    if (kr__nvrtc_moment(number))
+        return kr__nvrtc_fail_moment(err, number, file);
+    if (result)
         kr__text_add(tried, "  %s: does not work: %s (%d)\n", file, kr__nvrtc_result_name(result), result);
-        return false;
-    }
-    if (!look_around(nvrtc, library)) {
+    else if (number)
         kr__text_add(tried, "  %s: its own path cannot be told\n", file);
-        return false;
-    }
-    return true;
+    return result || number ? KR_NOT_FOUND : KR_OK;
 }
 
 /* source: who gave the path, whose failure is the first line of `tried` and names it; NULL: nobody did. */
 static kr_status not_found(const char *source, const kr__text *tried, kr_error *err)
 {
-    const char *reason = tried->data ? tried->data + strspn(tried->data, " ") : "out of host memory";
+    if (tried->failed)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say where NVRTC was looked for");
+    const char *reason = tried->data + strspn(tried->data, " ");
     if (source)
         KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "%s is no usable NVRTC: %.*s", source,
                 (int)strcspn(reason, "\n"), reason);
@@ -155,7 +198,9 @@ kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
     nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!nvrtc->c_locale)
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a locale");
-    else if (!kr__nvrtc_find(nvrtc, path, &tried))
+    else
+        status = kr__nvrtc_find(nvrtc, path, &tried, err);
+    if (status == KR_NOT_FOUND)
         status = not_found(source, &tried, err);
     kr__text_free(&tried);
     if (status)

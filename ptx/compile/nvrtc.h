@@ -33,13 +33,19 @@ const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NV
 
 /* ---- finding (find.c) ---- */
 
-/* Offers kr__nvrtc_load one file after the other, in the order of compile.h, until it takes one. `tried`
- * grows by a line for every place that did not do. */
-bool kr__nvrtc_find(kr_nvrtc *nvrtc, const char *path, kr__text *tried);
+/* Offers kr__nvrtc_load one file after the other, in the order of compile.h, until it takes one.
+ * KR_NOT_FOUND, and err as it was: none will do; `tried` has grown by a line for every place. Any other
+ * failure is of the moment, and says nothing of what is installed. */
+kr_status kr__nvrtc_find(kr_nvrtc *nvrtc, const char *path, kr__text *tried, kr_error *err);
 
-/* Opens `file` (a path, or a soname for the dynamic linker to find) and fills in nvrtc; false adds the reason
- * to `tried`. `flags` are further ones of dlopen. (nvrtc.c) */
-bool kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried);
+/* Opens `file` (a path, or a soname for the dynamic linker to find) and fills in nvrtc; answers like
+ * kr__nvrtc_find. `flags` are further ones of dlopen. (nvrtc.c) */
+kr_status kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried, kr_error *err);
+
+/* Is the errno one of the moment: no memory, no descriptor left? */
+bool kr__nvrtc_moment(int number);
+/* Fills err from it. */
+kr_status kr__nvrtc_fail_moment(kr_error *err, int number, const char *what);
 
 /* ---- headers (headers.c) ---- */
 
@@ -50,8 +56,8 @@ typedef struct kr__header {
 extern const kr__header kr__virtual_headers[];
 extern const size_t kr__n_virtual_headers;
 
-/* Where the toolkit's headers for the NVRTC in `folder` are: in the arena, or NULL. */
-char *kr__toolkit_include(const char *folder, kr__arena *arena);
+/* Where the toolkit's headers for the NVRTC in `folder` are: in the arena, or NULL. False: out of memory. */
+bool kr__toolkit_include(const char *folder, kr__arena *arena, char **ret_include);
 
 /* CUDA_VERSION of <folder>/cuda.h (12080 for 12.8), or 0. */
 int kr__toolkit_headers_version(const char *folder);

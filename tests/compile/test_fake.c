@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <kregistry/compile.h>
@@ -66,6 +67,23 @@ START_TEST(a_named_file_that_will_not_do_is_told)
         strstr(err.message, "what KREGISTRY_NVRTC names is no usable NVRTC: /nonexistent: "));
     ck_assert_ptr_null(none);
     unsetenv("KREGISTRY_NVRTC");
+}
+END_TEST
+
+/* Of what is installed it says nothing, so it must not read like it. */
+START_TEST(no_descriptor_left_is_not_no_nvrtc)
+{
+    static const char *const paths[] = {FAKE_NVRTC, FAKE_FOLDER, NULL};
+    kr_nvrtc *none = NULL;
+    struct rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max});
+    const kr_status status = kr_nvrtc_open(paths[_i], &none, &err);
+    setrlimit(RLIMIT_NOFILE, &before);
+    ck_assert_int_eq(status, KR_IO);
+    ck_assert_ptr_null(none);
+    ck_assert_int_eq(err.api, KR_API_ERRNO);
+    ck_assert_str_eq(err.code_name, "EMFILE");
 }
 END_TEST
 
@@ -364,6 +382,7 @@ int main(void)
     tcase_add_checked_fixture(compiling, open_fake, close_fake);
     tcase_add_test(compiling, facts);
     tcase_add_test(compiling, a_named_file_that_will_not_do_is_told);
+    tcase_add_loop_test(compiling, no_descriptor_left_is_not_no_nvrtc, 0, 3);
     tcase_add_test(compiling, lists_have_what_their_counts_say);
     tcase_add_test(compiling, builtins_missing);
     tcase_add_test(compiling, internal_error);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -308,13 +309,35 @@ END_TEST
 
 static bool has_nvrtc(void)
 {
-    return kr__registry_nvrtc(registry) != NULL;
+    kr_nvrtc *nvrtc;
+    OK(kr__registry_nvrtc(registry, &nvrtc, &err));
+    return nvrtc != NULL;
 }
 
 static kr_status add(const char *text)
 {
     return kr_registry_add_source(registry, "t.cu", text, strlen(text), &err);
 }
+
+/* A failure of the moment says nothing of what is installed: NVRTC is looked for again. */
+START_TEST(nvrtc_is_looked_for_again_after_a_failure_of_the_moment)
+{
+    const kr_registry_options options = {.struct_size = sizeof options, .nvrtc = FAKE_NVRTC};
+    kr_registry *other = NULL;
+    kr_machine machine;
+    struct rlimit before;
+    OK(kr_registry_create(runtime, &options, &other, &err));
+    getrlimit(RLIMIT_NOFILE, &before);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max});
+    const kr_status status = kr_registry_machine(other, device, &machine, &err);
+    setrlimit(RLIMIT_NOFILE, &before);
+    ck_assert_int_eq(status, KR_IO);
+    ck_assert_str_eq(err.code_name, "EMFILE");
+    OK(kr_registry_machine(other, device, &machine, &err));
+    ck_assert_uint_eq(machine.n_nvrtc_archs, 3);
+    kr_registry_destroy(&other);
+}
+END_TEST
 
 START_TEST(a_signature_that_differs_is_refused_at_load)
 {
@@ -852,6 +875,7 @@ int main(void)
     tcase_add_loop_test(c, scratch_is_provided, 0, 2);
     tcase_add_test(c, a_launcher_is_changed_between_runs);
     tcase_add_test(c, configurations_follow_the_rules_and_the_overrides);
+    tcase_add_test(c, nvrtc_is_looked_for_again_after_a_failure_of_the_moment);
     tcase_add_test(c, a_signature_that_differs_is_refused_at_load);
     tcase_add_test(c, a_missing_kernel_is_named);
     tcase_add_test(c, requirements_that_do_not_hold_are_listed);
