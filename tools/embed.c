@@ -21,6 +21,7 @@
 #include "registry/preamble.h"
 #include "registry/signature.h"
 #include "registry/source.h"
+#include "tools/tool.h"
 
 /* A C string literal, one source line a line. */
 static void add_literal(kr__text *out, const char *text, size_t bytes)
@@ -248,7 +249,7 @@ static kr_status embed(const char *to, char *const *paths, size_t n, kr__text *f
         status = add_all(&out, defs, n, nvrtc, err);
     if (!status)
         status = out.failed ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for %s", to)
-                            : kr__file_write(to, out.data, out.bytes, err);
+                            : tool_write_file(to, out.data, out.bytes, err);
     while (n_read)
         kr__op_free(&defs[--n_read]);
     free(defs);
@@ -265,7 +266,7 @@ static kr_status write_depfile(const char *depfile, const char *to, const char *
                  files->data ? files->data : "");
     const kr_status status = text.failed || files->failed
                                  ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for %s", depfile)
-                                 : kr__file_write(depfile, text.data, text.bytes, err);
+                                 : tool_write_file(depfile, text.data, text.bytes, err);
     kr__text_free(&text);
     return status;
 }

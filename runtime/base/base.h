@@ -109,8 +109,6 @@ kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr
 /* The same, of at most so many bytes. */
 kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_data, size_t *ret_bytes,
                              kr_error *err);
-/* Writes path by a temporary file in the same folder and rename: path is whole, or untouched. */
-kr_status kr__file_write(const char *path, const void *data, size_t bytes, kr_error *err);
 bool kr__file_exists(const char *path);
 
 #endif

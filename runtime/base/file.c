@@ -63,46 +63,6 @@ kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr
     return kr__file_read_most(path, SIZE_MAX, ret_data, ret_bytes, err);
 }
 
-static int write_all(int fd, const char *data, size_t bytes)
-{
-    while (bytes) {
-        const ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno != EINTR)
-            return errno;
-        if (n > 0) {
-            data += n;
-            bytes -= (size_t)n;
-        }
-    }
-    return 0;
-}
-
-kr_status kr__file_write(const char *path, const void *data, size_t bytes, kr_error *err)
-{
-    kr__text temporary = {0};
-    kr__text_add(&temporary, "%s.XXXXXX", path);
-    if (temporary.failed) {
-        kr__text_free(&temporary);
-        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to write %s", path);
-    }
-    const int fd = mkostemp(temporary.data, O_CLOEXEC);
-    int number = fd < 0 ? errno : 0;
-    if (fd >= 0) {
-        const mode_t mask = umask(0);
-        umask(mask);
-        fchmod(fd, 0666 & ~mask);
-        number = write_all(fd, data, bytes);
-        if (close(fd) && !number)
-            number = errno;
-        if (!number && rename(temporary.data, path))
-            number = errno;
-        if (number)
-            unlink(temporary.data);
-    }
-    kr__text_free(&temporary);
-    return number ? KR_FAIL_ERRNO(err, KR_IO, number, "cannot write %s", path) : KR_OK;
-}
-
 bool kr__file_exists(const char *path)
 {
     return access(path, F_OK) == 0;

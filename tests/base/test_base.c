@@ -183,6 +183,12 @@ START_TEST(arenas)
 }
 END_TEST
 
+static void put(const char *path, const char *data, size_t bytes)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fwrite(data, 1, bytes, file) == bytes && fclose(file) == 0);
+}
+
 START_TEST(files)
 {
     char folder[] = "/tmp/kr_base_XXXXXX", path[64], *data;
@@ -192,22 +198,16 @@ START_TEST(files)
     ck_assert(!kr__file_exists(path));
     ck_assert_int_eq(kr__file_read(path, &data, &bytes, &err), KR_NOT_FOUND);
     ck_assert_str_eq(err.code_name, "ENOENT");
-    ck_assert_int_eq(kr__file_write(path, "a\0b", 3, &err), KR_OK);
-    ck_assert_int_eq(kr__file_write(path, "c\0\0de", 5, &err), KR_OK);
+    put(path, "c\0\0de", 5);
+    ck_assert(kr__file_exists(path));
     ck_assert_int_eq(kr__file_read(path, &data, &bytes, &err), KR_OK);
     ck_assert_uint_eq(bytes, 5);
     ck_assert_mem_eq(data, "c\0\0de", 6); /* and a NUL after it */
     free(data);
-    struct stat s;
-    ck_assert_int_eq(stat(path, &s), 0);
-    const mode_t mask = umask(0);
-    umask(mask);
-    ck_assert_int_eq(s.st_mode & 0777, 0666 & ~mask);
     ck_assert_int_eq(kr__file_read(folder, &data, &bytes, &err), KR_IO);
     ck_assert_str_eq(err.code_name, "EISDIR");
     unlink(path);
-    ck_assert_int_eq(rmdir(folder), 0); /* no temporary file is left */
-    ck_assert_int_eq(kr__file_write(path, "x", 1, &err), KR_IO);
+    rmdir(folder);
 }
 END_TEST
 
@@ -224,7 +224,7 @@ START_TEST(only_regular_files_of_a_size)
     ck_assert_int_eq(kr__file_read("/dev/zero", &data, &bytes, &err), KR_IO);
     ck_assert_ptr_nonnull(strstr(err.message, "/dev/zero is not a regular file"));
     snprintf(path, sizeof path, "%s/f", folder);
-    ck_assert_int_eq(kr__file_write(path, "12345", 5, &err), KR_OK);
+    put(path, "12345", 5);
     ck_assert_int_eq(kr__file_read_most(path, 4, &data, &bytes, &err), KR_IO);
     ck_assert_ptr_nonnull(strstr(err.message, "/f has more than 4 bytes"));
     ck_assert_int_eq(kr__file_read_most(path, 5, &data, &bytes, &err), KR_OK);

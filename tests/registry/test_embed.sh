@@ -49,6 +49,19 @@ grep -q 'no PTX is shipped' "$work/log" || fail "auto without NVRTC says nothing
 grep -q '"axpy.cu", axpy_text.*NULL, 0},$' "$work/out.c" || fail "auto without NVRTC has images"
 grep -q "$ops" "$work/out.c" && fail "the output names the machine's folders"
 
+# What is there stays what it is: a pipe is written to, a link leads to the file that is replaced.
+mkfifo "$work/pipe"
+cat "$work/pipe" >"$work/read" &
+reader=$!
+"$embed" "$work/pipe" "$ops/axpy.cu" >"$work/log" 2>&1 || fail "to a pipe"
+[ -p "$work/pipe" ] || { kill "$reader"; fail "to a pipe: it was replaced"; }
+wait "$reader"
+[ -s "$work/read" ] || fail "to a pipe: nothing comes"
+ln -s real.c "$work/link.c"
+: >"$work/real.c"
+"$embed" "$work/link.c" "$ops/axpy.cu" >"$work/log" 2>&1 || fail "to a link"
+[ -h "$work/link.c" ] && [ -s "$work/real.c" ] || fail "to a link: it was replaced"
+
 # A folder: all of it, and Ninja is told of the folder too, so that it notices a file more.
 mkdir "$work/folder"
 cp "$ops/axpy.cu" "$work/folder"
@@ -86,6 +99,9 @@ if "$embed" --ptx=required "$work/out.c" "$ops/axpy.cu" >"$work/log" 2>&1; then
     rm "$work/out.c"
     { cat "$ops/axpy.cu"; echo '#include "nowhere.cuh"'; } >"$work/folder/axpy.cu"
     refused "an include that is not there" 'Put the file beside axpy.cu' --ptx=auto "$work/out.c" "$work/folder/axpy.cu"
+    sed 's/void plain(/void plian(/' "$ops/axpy.cu" >"$work/bad.cu"
+    refused "a kernel that is not named as its variant" 'bad.cu has no kernel "plain"; it has ' --ptx=auto \
+        "$work/out.c" "$work/bad.cu"
     sed 's/plain(uint64_t n/plain(uint32_t n/' "$ops/axpy.cu" >"$work/bad.cu"
     refused "a parameter that differs" "argument 1 'n' is u64 (8 bytes) in the descriptor, 4 bytes" --ptx=auto \
         "$work/out.c" "$work/bad.cu"
