@@ -66,6 +66,29 @@ static void device_preamble(kr__text *to, const kr_op *op, size_t type_index, si
                      kr_type_name(op->types[type_index]));
 }
 
+/* A variant is the kernel of its name. NVRTC lists what it made, but of LTO-IR. */
+static kr_status check_kernel(const kr_op *op, size_t variant, const kr_compiled *compiled, kr_error *err)
+{
+    const char *wanted = op->variants[variant].name;
+    if (compiled->kind == KR_IMAGE_LTOIR)
+        return KR_OK;
+    kr__text names = {0};
+    bool found = false;
+    for (size_t i = 0; i < compiled->n_entries; i++) {
+        found |= strcmp(compiled->entries[i], wanted) == 0;
+        kr__text_add(&names, "%s%s", i ? ", " : "", compiled->entries[i]);
+    }
+    if (!found) {
+        KR_FAIL(err, KR_NOT_FOUND, "%s has no kernel \"%s\"%s%.600s", op->file, wanted,
+                names.data ? "; it has " : "", names.data ? names.data : "");
+        kr__error_advice(
+            err, "Write extern \"C\" __global__ void %s(...) in %s: a variant's name is its kernel's.",
+            wanted, op->file);
+    }
+    kr__text_free(&names);
+    return found ? KR_OK : KR_NOT_FOUND;
+}
+
 kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_index, size_t variant,
                          kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled, kr_error *err)
 {
@@ -92,7 +115,14 @@ kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_ind
                                             .header_names = names,
                                             .header_texts = texts,
                                             .n_headers = n};
-        status = kr_compile(nvrtc, op->file, def->text, arch, &options, ret_compiled, err);
+        kr_compiled *compiled = NULL;
+        status = kr_compile(nvrtc, op->file, def->text, arch, &options, &compiled, err);
+        if (!status)
+            status = check_kernel(op, variant, compiled, err);
+        if (status)
+            kr_compiled_destroy(&compiled);
+        else
+            *ret_compiled = compiled;
     }
     free(names);
     kr__text_free(&text);

@@ -137,14 +137,14 @@ static int judge_nvrtc(kr__candidate *c, const kr_machine *machine)
     c->how = "nvrtc";
     if (best == device) {
         c->kind = KR_IMAGE_FATBIN;
-        REASON(c, "NVRTC %d.%d compiles for exactly this device", major, minor);
+        REASON(c, "NVRTC %d.%d compiles for exactly this device; not tried", major, minor);
         return NVRTC_EXACT;
     }
     c->kind = KR_IMAGE_PTX;
     if (!driver_reads(c, machine, kr__driver_isa(version)))
         return REFUSED;
-    REASON(c, "NVRTC %d.%d does not know %s; the driver compiles its PTX for %d.%d", major, minor, own,
-           best / 10, best % 10);
+    REASON(c, "NVRTC %d.%d does not know %s; the driver compiles its PTX for %d.%d; not tried", major, minor,
+           own, best / 10, best % 10);
     return NVRTC_PTX;
 }
 

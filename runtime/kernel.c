@@ -106,6 +106,8 @@ static kr_status fail_not_found(const kr_module *module, const char *name, kr_er
         kr__error_advice(
             err, "Did you mean \"%s\"?%s", nearest,
             strncmp(nearest, "_Z", 2) == 0 ? " Declare the kernel extern \"C\" to keep its plain name." : "");
+    else
+        kr__error_advice(err, "Name one of the image's kernels, or load the image that holds it.");
     kr__text_free(&names);
     return KR_NOT_FOUND;
 }

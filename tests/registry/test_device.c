@@ -365,7 +365,8 @@ START_TEST(a_missing_kernel_is_named)
         return;
     OK(add(SOURCE("m", "//! variant v\n", KERNEL("w", "unsigned n, unsigned *y"))));
     ck_assert_int_eq(kr_registry_resolve(registry, "m", device, NULL, NULL, &r, &err), KR_NOT_FOUND);
-    ck_assert_msg(strstr(err.message, "no kernel \"v\""), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "t.cu has no kernel \"v\"; it has w"), "%s", err.message);
+    ck_assert_msg(strstr(err.advice, "__global__ void v(...) in t.cu"), "%s", err.advice);
 }
 END_TEST
 
