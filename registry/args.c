@@ -164,7 +164,6 @@ kr_status kr__bind(const kr__op_def *def, size_t type_index, kr_device *device, 
     char name[KR__MAX_FULL_NAME];
     kr__error_op(err, kr__op_full_name(op, type_index, name));
     kr__error_device(err, device->info.ordinal);
-    if (err && !err->advice[0])
-        kr__error_advice(err, "`kregistry list %s` shows the arguments.", op->name);
+    kr__error_advice_if_none(err, "`kregistry list %s` shows the arguments.", op->name);
     return status;
 }

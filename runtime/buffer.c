@@ -12,14 +12,10 @@ static kr_status fail_alloc(kr_device *device, CUresult result, const char *func
 {
     size_t free_bytes, total_bytes;
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
-        device->driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS) {
-        const kr_status status = KR_DEVICE_FAIL(
-            err, device, result, function, "device %d (%s): %zu bytes asked for, %zu free of %zu",
-            device->info.ordinal, device->info.name, bytes, free_bytes, total_bytes);
-        kr__error_advice(
-            err, "Free buffers, use a smaller problem, or see with nvidia-smi who else uses the device.");
-        return status;
-    }
+        device->driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS)
+        return KR_DEVICE_FAIL(err, device, result, function,
+                              "device %d (%s): %zu bytes asked for, %zu free of %zu", device->info.ordinal,
+                              device->info.name, bytes, free_bytes, total_bytes);
     return KR_DEVICE_FAIL(err, device, result, function, "cannot allocate %zu bytes on device %d (%s)", bytes,
                           device->info.ordinal, device->info.name);
 }

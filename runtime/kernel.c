@@ -201,6 +201,9 @@ kr_status kr_kernel_suggest(kr_kernel *kernel, size_t dynamic_shared_bytes, int 
                             int *ret_block_threads, int *ret_min_grid, kr_error *err)
 {
     KR_REQUIRE(err, kernel, ret_block_threads, ret_min_grid);
+    if (max_block_threads < 0)
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: blocks of at most %d threads", kernel->name,
+                       max_block_threads);
     int grid, threads;
     const kr_status status =
         KR_CALL(err, kernel->device, cuOccupancyMaxPotentialBlockSize,

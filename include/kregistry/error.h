@@ -68,7 +68,7 @@ typedef struct kr_error {
     char op[64];          /* "saxpy.f32", or empty */
     char image[128];      /* "cubin sm_90 from NVRTC 13.0", a file name, ... or empty */
     char message[1024];   /* one sentence with the numbers in it */
-    char advice[384];     /* one thing to do, or empty */
+    char advice[384];     /* one thing to do */
     char chain[512];      /* "while preparing saxpy.f32; while ...", innermost first, or empty */
     char log[12288];      /* a compiler's log; a log that does not fit keeps its head and its tail */
 } kr_error;

@@ -46,8 +46,11 @@ kr_status kr__require_list(kr_error *err, const char *name, const void *list, si
 void kr__error_code(kr_error *err, kr_api api, int code, const char *code_name, const char *function);
 
 /* The rest of an error already filled. All accept err NULL. Advice is one sentence, as people write them:
- * "Use a smaller block." or "Did you mean \"saxpy\"?" */
+ * "Use a smaller block." or "Did you mean \"saxpy\"?" Every error has one: KR_FAIL gives that of its status or
+ * errno, KR_CUDA_FAIL that of the driver's answer. Who knows better says so after it. */
 void kr__error_advice(kr_error *err, const char *format, ...) KR_PRINTF(2, 3);
+/* Says so only where nobody knew better than the status or errno. */
+void kr__error_advice_if_none(kr_error *err, const char *format, ...) KR_PRINTF(2, 3);
 void kr__error_log(kr_error *err, const char *log);
 void kr__error_op(kr_error *err, const char *op);
 void kr__error_image(kr_error *err, const char *image);

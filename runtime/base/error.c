@@ -28,6 +28,43 @@ const char *kr_status_text(kr_status status)
     return "unknown status";
 }
 
+/* What there is to do, as far as the status or the errno tells it. */
+static const char *advice_of(kr_status status, int number)
+{
+    static const struct {
+        int number;
+        const char *advice;
+    } of_errno[] = {
+        {ENOENT, "Check the path."},
+        {EACCES, "Grant access to the path, or use another."},
+        {EPERM, "Grant access to the path, or use another."},
+        {EROFS, "Use a path on a file system that may be written."},
+        {ENOSPC, "Free room on the file system, or use another."},
+        {EDQUOT, "Free room on the file system, or use another."},
+        {EMFILE, "Close files, or raise the limit of open files (ulimit -n)."},
+        {ENFILE, "Close files, or raise the system's limit of open files (fs.file-max)."},
+    };
+    static const char *const of_status[] = {
+        [KR_INVALID_ARGUMENT] = "Correct what the message names.",
+        [KR_NOT_FOUND] = "Check the name.",
+        [KR_NOT_ON_THIS_MACHINE] = "`kregistry doctor` shows what this machine has.",
+        [KR_NOT_ON_THIS_DEVICE] = "Use another device; `kregistry devices` lists them.",
+        [KR_OUT_OF_HOST_MEMORY] = "Free host memory or raise the process's limit, and try again.",
+        [KR_OUT_OF_DEVICE_MEMORY] =
+            "Free buffers, use a smaller problem, or see with nvidia-smi who else uses the device.",
+        [KR_COMPILE_FAILED] = "Correct the source; the log has the compiler's words.",
+        [KR_LAUNCH_FAILED] = "Use a smaller block, or less shared memory.",
+        [KR_PROCESS_LOST] = "End the process.",
+        [KR_IO] = "Give a regular file that can be read and written.",
+        [KR_CORRUPT] = "Make or copy the file again.",
+        [KR_FOREIGN] = "Try again; where it lasts, `kregistry doctor` shows the driver and compiler to ask about.",
+    };
+    for (size_t i = 0; i < KR_COUNT(of_errno); i++)
+        if (of_errno[i].number == number)
+            return of_errno[i].advice;
+    return (size_t)status < KR_COUNT(of_status) && of_status[status] ? of_status[status] : "";
+}
+
 static void begin(kr_error *err, kr_status status, const char *file, int line)
 {
     memset(err, 0, offsetof(kr_error, message));
@@ -49,6 +86,7 @@ kr_status kr__fail(kr_error *err, kr_status status, const char *file, int line, 
     kr__format_list(message, sizeof message, format, args);
     va_end(args);
     begin(err, status, file, line);
+    kr__error_advice(err, "%s", advice_of(status, 0));
     memcpy(err->message, message, sizeof message);
     return status;
 }
@@ -84,6 +122,7 @@ kr_status kr__fail_errno(kr_error *err, kr_status status, int number, const char
     kr__format_list(message, sizeof message, format, args);
     va_end(args);
     begin(err, status, file, line);
+    kr__error_advice(err, "%s", advice_of(status, number));
     kr__format(err->message, sizeof err->message, "%s: %s", message, strerrordesc_np(number));
     err->api = KR_API_ERRNO;
     err->code = number;
@@ -105,6 +144,16 @@ void kr__error_code(kr_error *err, kr_api api, int code, const char *code_name, 
 void kr__error_advice(kr_error *err, const char *format, ...)
 {
     if (!err)
+        return;
+    va_list args;
+    va_start(args, format);
+    kr__format_list(err->advice, sizeof err->advice, format, args);
+    va_end(args);
+}
+
+void kr__error_advice_if_none(kr_error *err, const char *format, ...)
+{
+    if (!err || strcmp(err->advice, advice_of(err->status, err->api == KR_API_ERRNO ? err->code : 0)) != 0)
         return;
     va_list args;
     va_start(args, format);

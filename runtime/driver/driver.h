@@ -62,8 +62,8 @@ extern const char *kr__driver_dev;
 #define KR_RESULT_TEXT_BYTES 40
 const char *kr__result_name(CUresult result, char text[KR_RESULT_TEXT_BYTES]);
 
-/* What a CUresult means for whoever must act on it. */
-kr_status kr__result_status(CUresult result);
+/* What that function's CUresult means for whoever must act on it. */
+kr_status kr__result_status(CUresult result, const char *function);
 
 /* Fills err from a driver's answer: "WHAT: text of the answer", its code and name. A sticky answer is
  * recorded as the driver's fault and becomes KR_PROCESS_LOST with the first cause. device: ordinal, or -1.

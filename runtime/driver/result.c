@@ -2,11 +2,18 @@
 #include "runtime/driver/driver.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
+
+#define CAPTURE_ADVICE "End the capture first (cuStreamEndCapture)."
+#define CONTEXT_ADVICE                                                                                    \
+    "Somebody ended it (cuCtxDestroy, cuDevicePrimaryCtxReset, cudaDeviceReset): let it live as long as " \
+    "the "                                                                                                \
+    "runtime, or destroy what was made from the runtime and create it again."
 
 /* X(code, status, sticky, text). Codes without a row are KR_FOREIGN and speak by their name. */
 #define ANSWERS(X)                                                                                           \
-    X(INVALID_VALUE, INVALID_ARGUMENT, 0, "the driver finds an argument invalid")                            \
+    X(INVALID_VALUE, FOREIGN, 0, "the driver finds an argument invalid")                                     \
     X(OUT_OF_MEMORY, OUT_OF_DEVICE_MEMORY, 0, "out of memory")                                               \
     X(NOT_INITIALIZED, FOREIGN, 0, "the driver is not initialised")                                          \
     X(DEINITIALIZED, FOREIGN, 0, "the driver has shut down already: the process is ending")                  \
@@ -62,6 +69,28 @@
     X(STREAM_CAPTURE_IMPLICIT, INVALID_ARGUMENT, 0, "the default stream would join a capture")               \
     X(CAPTURED_EVENT, INVALID_ARGUMENT, 0, "the event belongs to a capture")
 
+/* What there is to do where the status does not tell it. */
+static const struct {
+    CUresult result;
+    const char *advice;
+} advices[] = {
+    {CUDA_ERROR_DEVICE_UNAVAILABLE, "See with nvidia-smi who holds the device, or use another."},
+    {CUDA_ERROR_INVALID_CONTEXT, CONTEXT_ADVICE},
+    {CUDA_ERROR_CONTEXT_IS_DESTROYED, CONTEXT_ADVICE},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+     "Use a smaller block, or compile the kernel with __launch_bounds__ of its size."},
+    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "Use a smaller grid."},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+     "Load the kernel module of libcuda's version: reboot after an update."},
+    {CUDA_ERROR_MPS_CONNECTION_FAILED, "Start the MPS server again, or unset CUDA_MPS_PIPE_DIRECTORY."},
+    {CUDA_ERROR_MPS_SERVER_NOT_READY, "Try again in a moment: the MPS server is starting or stopping."},
+    {CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, "End another client of the MPS server."},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CAPTURE_ADVICE},
+    {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CAPTURE_ADVICE},
+    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "Use a stream that does not block on the default stream."},
+    {CUDA_ERROR_CAPTURED_EVENT, "Record the event again, outside the capture."},
+};
+
 typedef struct answer {
     CUresult result;
     kr_status status;
@@ -96,10 +125,23 @@ const char *kr__result_name(CUresult result, char text[KR_RESULT_TEXT_BYTES])
     return text;
 }
 
-kr_status kr__result_status(CUresult result)
+kr_status kr__result_status(CUresult result, const char *function)
 {
+    /* The library has checked its arguments, but addresses are the caller's, and nobody but the driver knows
+     * them. */
+    const bool takes_addresses =
+        strncmp(function, "cuMemcpy", 8) == 0 || strncmp(function, "cuMemset", 8) == 0;
+    if (result == CUDA_ERROR_INVALID_VALUE && takes_addresses)
+        return KR_INVALID_ARGUMENT;
     const answer *a = answer_of(result);
     return result == CUDA_SUCCESS ? KR_OK : a ? a->status : KR_FOREIGN;
+}
+
+static void advise(kr_error *err, CUresult result)
+{
+    for (size_t i = 0; i < KR_COUNT(advices); i++)
+        if (advices[i].result == result)
+            kr__error_advice(err, "%s", advices[i].advice);
 }
 
 static void record_fault(kr__fault *fault, CUresult result, const char *function, int device,
@@ -148,18 +190,14 @@ kr_status kr__cuda_fail(kr_error *err, kr__driver *driver, CUresult result, cons
     kr__format_list(what, sizeof what, format, args);
     va_end(args);
     const char *name = kr__result_name(result, text);
-    const kr_status status = kr__result_status(result);
+    const kr_status status = kr__result_status(result, function);
     if (a)
         kr__fail(err, status, file, line, "%s: %s (%s)", what, a->text, name);
     else
         kr__fail(err, status, file, line, "%s: the driver answers %s (%d)", what, name, (int)result);
     kr__error_code(err, KR_API_CUDA, (int)result, name, function);
     kr__error_device(err, device);
-    if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        kr__error_advice(
-            err,
-            "Somebody ended it (cuCtxDestroy, cuDevicePrimaryCtxReset, cudaDeviceReset): let it live as long "
-            "as the runtime, or destroy what was made from the runtime and create it again.");
+    advise(err, result);
     return status;
 }
 

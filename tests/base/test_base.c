@@ -28,8 +28,7 @@ START_TEST(failing_fills_the_error)
     ck_assert_str_eq(err.message, "3 of x");
     ck_assert_int_eq(err.device, -1);
     ck_assert_int_gt(err.line, 0);
-    ck_assert(!err.advice[0] && !err.chain[0] && !err.log[0] && !err.op[0] && !err.image[0] &&
-              !err.code_name[0]);
+    ck_assert(!err.chain[0] && !err.log[0] && !err.op[0] && !err.image[0] && !err.code_name[0]);
     ck_assert(err.api == KR_API_NONE && err.code == 0 && !err.function);
     ck_assert_int_eq(KR_FAIL(NULL, KR_IO, "nobody asked"), KR_IO);
     KR_FAIL(&err, KR_IO, "again: %s", err.message); /* a message may quote the one it replaces */
@@ -54,6 +53,23 @@ START_TEST(errno_has_its_name)
     ck_assert_str_eq(err.message, "cannot write f: No space left on device");
     ck_assert_str_eq(err.code_name, "ENOSPC");
     ck_assert(err.api == KR_API_ERRNO && err.code == ENOSPC);
+}
+END_TEST
+
+START_TEST(every_failure_has_advice)
+{
+#define HAS_ADVICE(name, number, text)  \
+    if (KR_FAIL(&err, KR_##name, "it")) \
+        ck_assert_msg(err.advice[0], "no advice for KR_%s", #name);
+    KR_STATUS_LIST(HAS_ADVICE)
+    KR_FAIL_ERRNO(&err, KR_IO, ENOSPC, "it");
+    ck_assert_ptr_nonnull(strstr(err.advice, "Free room"));
+    kr__error_advice_if_none(&err, "Of the place.");
+    ck_assert_str_eq(err.advice, "Of the place.");
+    kr__error_advice_if_none(&err, "Of another.");
+    ck_assert_str_eq(err.advice, "Of the place.");
+    kr__error_advice(&err, "Better.");
+    ck_assert_str_eq(err.advice, "Better.");
 }
 END_TEST
 
@@ -301,6 +317,7 @@ int main(void)
     tcase_add_test(tc, failing_fills_the_error);
     tcase_add_test(tc, long_messages_are_cut_visibly);
     tcase_add_test(tc, errno_has_its_name);
+    tcase_add_test(tc, every_failure_has_advice);
     tcase_add_test(tc, chains_grow_innermost_first);
     tcase_add_test(tc, long_logs_keep_head_and_tail);
     tcase_add_test(tc, texts_grow);

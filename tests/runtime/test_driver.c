@@ -260,10 +260,36 @@ START_TEST(codes_have_names)
     ck_assert_str_eq(kr__result_name((CUresult)12345, text), "unknown CUresult 12345");
     static const int sticky[] = {700, 702, 710, 714, 715, 716, 717, 718, 719};
     for (size_t i = 0; i < KR_COUNT(sticky); i++)
-        ck_assert_int_eq(kr__result_status((CUresult)sticky[i]), KR_PROCESS_LOST);
+        ck_assert_int_eq(kr__result_status((CUresult)sticky[i], "cuLaunchKernel"), KR_PROCESS_LOST);
     static const int harmless[] = {0, 1, 2, 701, 704, 709, 720, 999};
     for (size_t i = 0; i < KR_COUNT(harmless); i++)
-        ck_assert_int_ne(kr__result_status((CUresult)harmless[i]), KR_PROCESS_LOST);
+        ck_assert_int_ne(kr__result_status((CUresult)harmless[i], "cuLaunchKernel"), KR_PROCESS_LOST);
+}
+END_TEST
+
+START_TEST(answers_say_what_to_do)
+{
+    static const struct {
+        int code;
+        const char *advice;
+    } rows[] = {{46, "who holds the device"}, {701, "smaller block"},  {808, "client of the MPS server"},
+                {900, "End the capture"},     {201, "Somebody ended"}, {999, "Try again"}};
+    static kr__driver driver;
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        kr__cuda_fail(&err, &driver, (CUresult)rows[i].code, "cuX", 0, NULL, __FILE__, __LINE__, "it");
+        ck_contains(err.advice, rows[i].advice);
+    }
+}
+END_TEST
+
+/* The library checks what it is given, but for addresses: only they can be the caller's fault. */
+START_TEST(an_invalid_value_is_the_callers_where_it_may_be_an_address)
+{
+    ck_assert_int_eq(kr__result_status(CUDA_ERROR_INVALID_VALUE, "cuMemcpyHtoD_v2"), KR_INVALID_ARGUMENT);
+    ck_assert_int_eq(kr__result_status(CUDA_ERROR_INVALID_VALUE, "cuMemsetD8Async"), KR_INVALID_ARGUMENT);
+    ck_assert_int_eq(kr__result_status(CUDA_ERROR_INVALID_VALUE, "cuOccupancyMaxPotentialBlockSize"),
+                     KR_FOREIGN);
+    ck_assert_int_eq(kr__result_status(CUDA_ERROR_INVALID_VALUE, "cuCtxPushCurrent_v2"), KR_FOREIGN);
 }
 END_TEST
 
@@ -298,6 +324,8 @@ int main(void)
     tcase_add_test(tc, no_device_by_count);
     tcase_add_loop_test(tc, first_calls_fail, 1, 4);
     tcase_add_test(tc, codes_have_names);
+    tcase_add_test(tc, answers_say_what_to_do);
+    tcase_add_test(tc, an_invalid_value_is_the_callers_where_it_may_be_an_address);
     tcase_add_test(tc, isa_of_drivers);
     suite_add_tcase(suite, tc);
     return run(suite);
