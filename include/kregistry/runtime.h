@@ -102,7 +102,8 @@ KR_API kr_status kr_device_cucontext(kr_device *device, void **ret_context, kr_e
 KR_API kr_status kr_device_memory(kr_device *device, size_t *ret_free_bytes, size_t *ret_total_bytes,
                                   kr_error *err);
 
-/* Waits until the device has done everything given to it in the library's context. */
+/* Waits until the device has done everything given to it in the library's context. Not while a stream of it is
+ * capturing: the driver refuses, and the capture is lost (kr_stream_synchronize leaves it alone). */
 KR_API kr_status kr_device_synchronize(kr_device *device, kr_error *err);
 
 /* Can kernels of `device` read and write memory of `peer`? */
