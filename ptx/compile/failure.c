@@ -21,6 +21,9 @@ static void add_include_notes(const compile_job *job, kr__text *log)
     }
     if (missing && !n)
         kr__text_add(log, "include folders searched: none\n");
+    for (size_t i = 0; i < kr__n_virtual_headers && missing && !job->nvrtc->toolkit_include; i++)
+        kr__text_add(log, "%s%s%s", i ? ", " : "headers that need no folder: ", kr__virtual_headers[i].name,
+                     i + 1 < kr__n_virtual_headers ? "" : "\n");
 }
 
 static int first_line_bytes(const char *text)
@@ -36,6 +39,13 @@ static const char *first_error(const char *log)
             return line;
     }
     return log;
+}
+
+static kr_status memory_failed(const compile_job *job)
+{
+    KR_FAIL(job->err, KR_OUT_OF_HOST_MEMORY, "NVRTC ran out of host memory on %s", job->name);
+    kr__error_log(job->err, job->compiled.log);
+    return KR_OUT_OF_HOST_MEMORY;
 }
 
 static kr_status source_failed(const compile_job *job)
@@ -105,6 +115,8 @@ kr_status kr__nvrtc_failed(const compile_job *job, nvrtcResult result, const cha
         /* The front end behind NVRTC refuses what NVRTC itself let pass: sm_80a. */
         if (strncmp(job->compiled.log, "Command-line error", 18) == 0)
             status = option_refused(job);
+        else if (strstr(job->compiled.log, "Memory allocation failure")) /* the assembler's words */
+            status = memory_failed(job);
         else
             status = source_failed(job);
         break;
@@ -115,7 +127,7 @@ kr_status kr__nvrtc_failed(const compile_job *job, nvrtcResult result, const cha
         status = builtins_missing(job);
         break;
     case NVRTC_ERROR_OUT_OF_MEMORY:
-        status = KR_FAIL(job->err, KR_OUT_OF_HOST_MEMORY, "NVRTC ran out of host memory on %s", job->name);
+        status = memory_failed(job);
         break;
     default:
         status = KR_FAIL(job->err, KR_FOREIGN, "NVRTC %d.%d (%s) failed on %s: %s", info->major, info->minor,

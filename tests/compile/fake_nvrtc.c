@@ -4,6 +4,8 @@
  * A libnvrtc that misbehaves on demand. What it does is said in the source text that it is given:
  *   "builtins"  the compile answers BUILTIN_OPERATION_FAILURE
  *   "internal"  ... INTERNAL_ERROR
+ *   "memory"    ... COMPILATION, because its assembler had no memory
+ *   "missing"   ... COMPILATION, because a header is missing
  *   "locale"    the log is the code set of the calling thread's locale
  *   "options"   the log is the options, one a line
  *   "no cubin"  there is no cubin, whatever the arch
@@ -82,6 +84,15 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n_options, const char 
         snprintf(program->log, sizeof program->log,
                  "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.\n");
         return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
+    }
+    if (strstr(program->source, "memory")) {
+        snprintf(program->log, sizeof program->log, "ptxas fatal   : Memory allocation failure\n");
+        return NVRTC_ERROR_COMPILATION;
+    }
+    if (strstr(program->source, "missing")) {
+        snprintf(program->log, sizeof program->log,
+                 "fake.cu(1): catastrophic error: cannot open source file \"type_traits\"\n");
+        return NVRTC_ERROR_COMPILATION;
     }
     return strstr(program->source, "internal") ? NVRTC_ERROR_INTERNAL_ERROR : NVRTC_SUCCESS;
 }

@@ -129,6 +129,22 @@ START_TEST(internal_error)
 }
 END_TEST
 
+START_TEST(an_assembler_without_memory_is_no_fault_of_the_source)
+{
+    refuse("memory", NULL, KR_OUT_OF_HOST_MEMORY);
+    ck_assert_str_eq(err.code_name, "NVRTC_ERROR_COMPILATION");
+    ck_assert_ptr_nonnull(strstr(err.log, "Memory allocation failure"));
+}
+END_TEST
+
+/* There is no toolkit beside the fake. */
+START_TEST(a_missing_header_lists_those_that_are_there)
+{
+    refuse("missing", NULL, KR_COMPILE_FAILED);
+    ck_assert_ptr_nonnull(strstr(err.log, "headers that need no folder: stdint.h, cstdint, "));
+}
+END_TEST
+
 START_TEST(lowered_name_is_copied)
 {
     const char *const expression = "f<int>";
@@ -386,6 +402,8 @@ int main(void)
     tcase_add_test(compiling, lists_have_what_their_counts_say);
     tcase_add_test(compiling, builtins_missing);
     tcase_add_test(compiling, internal_error);
+    tcase_add_test(compiling, an_assembler_without_memory_is_no_fault_of_the_source);
+    tcase_add_test(compiling, a_missing_header_lists_those_that_are_there);
     tcase_add_test(compiling, lowered_name_is_copied);
     tcase_add_test(compiling, lowered_name_is_empty);
     tcase_add_test(compiling, kind_is_what_came_back);
