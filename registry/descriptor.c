@@ -31,19 +31,22 @@ typedef struct reader {
     size_t n_lines;
 } reader;
 
+static void list_keywords(char *to, size_t bytes);
+
 static kr_status wrong(reader *r, const char *format, ...) KR_PRINTF(2, 3);
 static kr_status wrong(reader *r, const char *format, ...)
 {
-    char what[512];
+    char what[512], names[128];
     va_list args;
     va_start(args, format);
     kr__format_list(what, sizeof what, format, args);
     va_end(args);
+    list_keywords(names, sizeof names);
     KR_FAIL(r->err, KR_INVALID_ARGUMENT, "%s:%u: %s", r->def->op.file, r->at ? r->at->number : 1, what);
     if (r->form)
         kr__error_advice(r->err, "The line's form is: //! %s", r->form);
     else
-        kr__error_advice(r->err, "Docs/descriptor.md describes the lines.");
+        kr__error_advice(r->err, "The lines of a descriptor are //! %s.", names);
     return KR_INVALID_ARGUMENT;
 }
 
@@ -524,6 +527,15 @@ static const struct keyword {
     {"cost", "cost [bytes=EXPR] [flops=EXPR]", 0, 1, read_cost},
     {"split", "split SIZE [halo=K] [combine=add]", 0, 1, read_split},
 };
+
+static void list_keywords(char *to, size_t bytes)
+{
+    to[0] = '\0';
+    for (size_t i = 0; i < KR_COUNT(keywords); i++) {
+        const size_t used = strlen(to);
+        kr__format(to + used, bytes - used, "%s%s", i ? ", " : "", keywords[i].name);
+    }
+}
 
 /* ---- the whole ---- */
 

@@ -36,6 +36,8 @@ static const kr__node *wrong(reader *r, const char *format, ...)
 
 static const kr__node *node(reader *r, node_kind kind, uint64_t number, const kr__node *a, const kr__node *b)
 {
+    if ((kind == DIVIDE || kind == CEIL) && b->kind == NUMBER && !b->number)
+        return wrong(r, "\"%s\" divides by zero", r->expression->text);
     kr__node *made = kr__arena_alloc(r->arena, sizeof *made);
     if (!made)
         return wrong(r, "out of host memory");

@@ -153,18 +153,26 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* NULL: out of memory. */
-static char **make_paths(const char *folder, struct dirent *const *files, size_t n)
+/* Of all but the folders, whatever they are called. NULL: out of memory. */
+static char **make_paths(const char *folder, struct dirent *const *files, size_t *n)
 {
-    size_t bytes = n * sizeof(char *);
-    for (size_t i = 0; i < n; i++)
+    size_t bytes = *n * sizeof(char *), n_taken = 0;
+    for (size_t i = 0; i < *n; i++)
         bytes += strlen(folder) + strlen(files[i]->d_name) + 2;
-    char **paths = malloc(bytes);
-    char *text = (char *)(paths + n);
-    for (size_t i = 0; paths && i < n; i++) {
-        paths[i] = text;
-        text += sprintf(text, "%s/%s", folder, files[i]->d_name) + 1;
+    char **paths = malloc(bytes ? bytes : 1);
+    if (!paths)
+        return NULL;
+    char *text = (char *)(paths + *n);
+    for (size_t i = 0; i < *n; i++) {
+        struct stat facts;
+        const size_t room = strlen(folder) + strlen(files[i]->d_name) + 2;
+        kr__format(text, room, "%s/%s", folder, files[i]->d_name);
+        if (stat(text, &facts) == 0 && S_ISDIR(facts.st_mode))
+            continue;
+        paths[n_taken++] = text;
+        text += room;
     }
+    *n = n_taken;
     return paths;
 }
 
@@ -175,17 +183,19 @@ kr_status kr__source_list(const char *folder, char ***ret_paths, size_t *ret_n, 
     if (n < 0)
         return KR_FAIL_ERRNO(err, errno == ENOENT ? KR_NOT_FOUND : KR_IO, errno, "cannot read the folder %s",
                              folder);
-    char **paths = n ? make_paths(folder, files, (size_t)n) : NULL;
+    size_t n_paths = (size_t)n;
+    char **paths = make_paths(folder, files, &n_paths);
     for (int i = 0; i < n; i++)
         free(files[i]);
     free(files);
-    if (paths) {
+    if (!paths)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the names of %d files", n);
+    if (n_paths) {
         *ret_paths = paths;
-        *ret_n = (size_t)n;
+        *ret_n = n_paths;
         return KR_OK;
     }
-    if (n)
-        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the names of %d files", n);
+    free(paths);
     KR_FAIL(err, KR_NOT_FOUND, "the folder %s has no .cu file", folder);
     kr__error_advice(err, "Give a folder of .cu files with descriptors.");
     return KR_NOT_FOUND;

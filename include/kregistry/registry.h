@@ -35,7 +35,8 @@ KR_API kr_status kr_registry_add_source(kr_registry *registry, const char *file,
                                         size_t text_bytes, kr_error *err);
 /* Adds one op from a .cu file. Files of the same folder that it includes with quotes go with it. */
 KR_API kr_status kr_registry_add_file(kr_registry *registry, const char *path, kr_error *err);
-/* Adds every .cu file of a folder (regular ones, of at most 16 MiB), in name order. All or none. */
+/* Adds every .cu file of a folder, not of those in it, in name order: regular files of at most 16 MiB. All or
+ * none. */
 KR_API kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err);
 
 KR_API size_t kr_registry_n_ops(kr_registry *registry);
