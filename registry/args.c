@@ -35,11 +35,11 @@ kr_status kr__arg_bytes(const kr__op_def *def, size_t type_index, size_t index, 
     uint64_t elements, bytes;
     if (!kr__expression_value(def->shapes[index], &def->op, &(kr__values){.sizes = sizes, .grid = grid},
                               &elements, problem))
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: buffer '%s': %s", def->op.name, arg->name, problem);
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "buffer '%s': %s", arg->name, problem);
     if (__builtin_mul_overflow(elements, size, &bytes) || bytes > (uint64_t)INT64_MAX)
         return KR_FAIL(err, KR_INVALID_ARGUMENT,
-                       "%s: buffer '%s' would have %" PRIu64 " elements of %zu bytes, past 2^63 bytes",
-                       def->op.name, arg->name, elements, size);
+                       "buffer '%s' would have %" PRIu64 " elements of %zu bytes, past 2^63 bytes", arg->name,
+                       elements, size);
     *ret_bytes = bytes;
     return KR_OK;
 }

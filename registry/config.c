@@ -82,14 +82,14 @@ static unsigned at_least_1(unsigned n)
     return n ? n : 1;
 }
 
-static kr_status check_block(const char *op, const kr__launch_rule *rule, const unsigned block[3],
+static kr_status check_block(const kr__launch_rule *rule, const unsigned block[3],
                              const kr_kernel_info *kernel, kr_error *err)
 {
     if (rule->block[0]) {
         for (size_t i = 0; i < 3; i++)
             if (at_least_1(block[i]) != at_least_1(rule->block[i])) {
                 KR_FAIL(err, KR_INVALID_ARGUMENT,
-                        "%s: a block of %ux%ux%u is asked for, but this kernel is written for %ux%ux%u", op,
+                        "a block of %ux%ux%u is asked for, but this kernel is written for %ux%ux%u",
                         at_least_1(block[0]), at_least_1(block[1]), at_least_1(block[2]),
                         at_least_1(rule->block[0]), at_least_1(rule->block[1]), at_least_1(rule->block[2]));
                 kr__error_advice(err, "Leave the block out.");
@@ -99,16 +99,15 @@ static kr_status check_block(const char *op, const kr__launch_rule *rule, const 
     }
     if (at_least_1(block[1]) != 1 || at_least_1(block[2]) != 1) {
         KR_FAIL(err, KR_INVALID_ARGUMENT,
-                "%s: a block of %ux%ux%u is asked for, but this kernel is one-dimensional", op,
-                at_least_1(block[0]), at_least_1(block[1]), at_least_1(block[2]));
+                "a block of %ux%ux%u is asked for, but this kernel is one-dimensional", at_least_1(block[0]),
+                at_least_1(block[1]), at_least_1(block[2]));
         kr__error_advice(err, "Give the block one dimension.");
         return KR_INVALID_ARGUMENT;
     }
     if (block[0] > (unsigned)kernel->max_threads_per_block) {
-        KR_FAIL(
-            err, KR_INVALID_ARGUMENT,
-            "%s: a block of %u threads is asked for; with %d registers a thread this kernel takes at most %d",
-            op, block[0], kernel->registers, kernel->max_threads_per_block);
+        KR_FAIL(err, KR_INVALID_ARGUMENT,
+                "a block of %u threads is asked for; with %d registers a thread this kernel takes at most %d",
+                block[0], kernel->registers, kernel->max_threads_per_block);
         kr__error_advice(err, "Ask for a block of at most %d threads.", kernel->max_threads_per_block);
         return KR_INVALID_ARGUMENT;
     }
@@ -118,8 +117,8 @@ static kr_status check_block(const char *op, const kr__launch_rule *rule, const 
 /* More blocks than the rule has work for would be wrong for kernels of a fixed number of blocks. Fewer are
  * right because kernels loop, elementwise ones over x, tiled ones over y and z: a tiled rule's grid in x is
  * all of it. */
-static kr_status check_grid(const char *op, const kr__launch_rule *rule, const kr__geometry *g,
-                            const unsigned grid[3], kr_error *err)
+static kr_status check_grid(const kr__launch_rule *rule, const kr__geometry *g, const unsigned grid[3],
+                            kr_error *err)
 {
     for (size_t i = 0; i < 3; i++) {
         uint64_t most = 1;
@@ -133,9 +132,8 @@ static kr_status check_grid(const char *op, const kr__launch_rule *rule, const k
         if (asked >= least && asked <= most && asked <= g->max_grid[i])
             continue;
         KR_FAIL(err, KR_INVALID_ARGUMENT,
-                "%s: %u blocks in %c are asked for; the work has %" PRIu64 " to %" PRIu64
-                ", the device takes %u",
-                op, asked, "xyz"[i], least, most, g -> max_grid[i]);
+                "%u blocks in %c are asked for; the work has %" PRIu64 " to %" PRIu64 ", the device takes %u",
+                asked, "xyz"[i], least, most, g -> max_grid[i]);
         kr__error_advice(err, "Leave the grid out.");
         return KR_INVALID_ARGUMENT;
     }
@@ -170,9 +168,9 @@ static kr_status fill_geometry(const kr__op_def *def, const kr__launch_rule *rul
         g->max_grid[i] = (unsigned)device->max_grid[i];
     for (size_t i = 0; i < rule->n_extents; i++)
         if (!kr__expression_value(rule->extents[i], &def->op, values, &g->extents[i], problem))
-            return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: %s", def->op.name, problem);
+            return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s", problem);
     if (rule->shared && !kr__expression_value(rule->shared, &def->op, values, &shared, problem))
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: %s", def->op.name, problem);
+        return KR_FAIL(err, KR_INVALID_ARGUMENT, "%s", problem);
     *ret_shared_bytes = shared;
     /* Checks the limit, with numbers; the occupancy calls below count on it. */
     kr_status status = shared ? kr_kernel_allow_shared(loaded->kernel, shared, err) : KR_OK;
@@ -199,11 +197,11 @@ kr_status kr__configure(const kr__op_def *def, size_t type_index, size_t variant
     size_t shared_bytes = 0;
     kr_status status = KR_OK;
     if (block != rule->block)
-        status = check_block(op->name, rule, block, kr_kernel_get_info(loaded->kernel), err);
+        status = check_block(rule, block, kr_kernel_get_info(loaded->kernel), err);
     if (!status)
         status = fill_geometry(def, rule, loaded, &values, block, &geometry, &shared_bytes, err);
     if (!status && options && given(options->grid))
-        status = check_grid(op->name, rule, &geometry, options->grid, err);
+        status = check_grid(rule, &geometry, options->grid, err);
     if (status) {
         char name[KR__MAX_FULL_NAME];
         kr__error_op(err, kr__op_full_name(op, type_index, name));

@@ -146,8 +146,7 @@ static kr_status give_pooled(void *user, uint64_t bytes, uint64_t *ret_address, 
         return KR_OK;
     CUresult result = device->driver->cuMemAllocAsync(pointer, bytes, p->stream->custream);
     if (result != CUDA_SUCCESS)
-        return KR_DEVICE_FAIL(err, device, result, "cuMemAllocAsync",
-                              "device %d: %llu bytes of work memory asked for", device->info.ordinal,
+        return KR_DEVICE_FAIL(err, device, result, "cuMemAllocAsync", "%llu bytes of work memory asked for",
                               (unsigned long long)bytes);
     p->n++;
     *ret_address = *pointer;

@@ -21,7 +21,7 @@ static kr_status value_of(const kr_op *op, const kr__expression *expression, con
     kr__problem problem;
     if (kr__expression_value(expression, op, values, ret_value, problem))
         return KR_OK;
-    KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: %s", op->name, problem);
+    KR_FAIL(err, KR_INVALID_ARGUMENT, "%s", problem);
     kr__error_op(err, op->name);
     kr__error_advice(err, "Give sizes whose product is a number of elements that can exist.");
     return KR_INVALID_ARGUMENT;

@@ -205,7 +205,6 @@ static kr_status publish(kr_registry *registry, kr__entry *const *entries, size_
         if (taken) {
             status = KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: the op name \"%s\" is taken by %s", op->file,
                              op->name, taken->def->op.file);
-            kr__error_op(err, op->name);
             kr__error_advice(err, "Give one of the two another name.");
             break;
         }

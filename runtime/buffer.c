@@ -13,9 +13,8 @@ static kr_status fail_alloc(kr_device *device, CUresult result, const char *func
     size_t free_bytes, total_bytes;
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
         device->driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS)
-        return KR_DEVICE_FAIL(err, device, result, function,
-                              "device %d (%s): %zu bytes asked for, %zu free of %zu", device->info.ordinal,
-                              device->info.name, bytes, free_bytes, total_bytes);
+        return KR_DEVICE_FAIL(err, device, result, function, "%zu bytes asked for, %zu free of %zu (%s)",
+                              bytes, free_bytes, total_bytes, device->info.name);
     return KR_DEVICE_FAIL(err, device, result, function, "cannot allocate %zu bytes on device %d (%s)", bytes,
                           device->info.ordinal, device->info.name);
 }
@@ -229,9 +228,11 @@ kr_status kr_buffer_copy(kr_buffer *to, size_t to_offset_bytes, kr_buffer *from,
         status = check_range(from, from_offset_bytes, bytes, "copy, source", err);
     if (status == KR_OK && stream->device != to->device)
         status = check_stream(from->device, stream, "copy", err);
-    if (status == KR_OK && to->device->driver != from->device->driver)
+    if (status == KR_OK && to->device->driver != from->device->driver) {
         status = KR_FAIL(err, KR_INVALID_ARGUMENT, "copy: the buffers are of two drivers, %s and %s",
                          to->device->driver->path, from->device->driver->path);
+        kr__error_advice(err, "Copy by way of the host: kr_buffer_download, then kr_buffer_upload.");
+    }
     if (status != KR_OK || !bytes)
         return status;
     const CUdeviceptr destination = to->pointer + to_offset_bytes, source = from->pointer + from_offset_bytes;

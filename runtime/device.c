@@ -167,8 +167,9 @@ kr_status kr_device_enable_peer(kr_device *device, kr_device *peer, kr_error *er
     if (status != KR_OK || device->cudevice == peer->cudevice)
         return status;
     if (!can) {
-        KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "device %d (%s) cannot reach the memory of device %d (%s)",
-                device->info.ordinal, device->info.pci, peer->info.ordinal, peer->info.pci);
+        KR_FAIL(err, KR_NOT_ON_THIS_DEVICE,
+                "the memory of device %d (%s) cannot be reached from device %d (%s)", peer->info.ordinal,
+                peer->info.pci, device->info.ordinal, device->info.pci);
         kr__error_device(err, device->info.ordinal);
         kr__error_advice(
             err, "Copies between them work all the same; `nvidia-smi topo -p2p r` shows which pairs do.");

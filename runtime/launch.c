@@ -79,6 +79,12 @@ static kr_status pack_buffer(const kr_arg *arg, size_t index, const char *name, 
     const kr_buffer *buffer = arg->value.buffer;
     if (!buffer)
         return KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": the buffer is NULL", ARGUMENT_IS(index, name));
+    if (buffer->device->driver != device->driver) {
+        KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": the buffer is of the driver %s, the kernel of %s",
+                ARGUMENT_IS(index, name), buffer->device->driver->path, device->driver->path);
+        kr__error_advice(err, "Copy it by way of the host: kr_buffer_download, then kr_buffer_upload.");
+        return KR_INVALID_ARGUMENT;
+    }
     if (buffer->device != device) {
         KR_FAIL(err, KR_INVALID_ARGUMENT, ARGUMENT ": the buffer is on device %d, the kernel on device %d",
                 ARGUMENT_IS(index, name), buffer->device->info.ordinal, device->info.ordinal);

@@ -110,6 +110,7 @@ START_TEST(a_name_is_taken_once)
     ck_assert_int_eq(add("mine.cu", SOURCE("axpy")), KR_INVALID_ARGUMENT);
     ck_assert_msg(strstr(err.message, "mine.cu: the op name \"axpy\" is taken by axpy.cu"), "%s",
                   err.message);
+    ck_assert_str_eq(err.op, ""); /* the message names it */
     ck_assert_uint_eq(kr_registry_n_ops(registry), N_OPS);
 }
 END_TEST
@@ -142,12 +143,14 @@ static void remove_folder(const char *folder, const char *const *names)
 
 START_TEST(a_directory_is_added_whole_or_not_at_all)
 {
-    char folder[] = "/tmp/kr_test_XXXXXX";
+    char folder[] = "/tmp/kr_test_XXXXXX", below[64];
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(kr_registry_add_directory(registry, folder, &err), KR_NOT_FOUND);
     write_file(folder, "one.cu", SOURCE("one"));
     write_file(folder, "two.cu", SOURCE("axpy"));
     write_file(folder, "notes.txt", "no op");
+    snprintf(below, sizeof below, "%s/folder.cu", folder);
+    ck_assert_int_eq(mkdir(below, 0700), 0);
     ck_assert_int_eq(kr_registry_add_directory(registry, folder, &err), KR_INVALID_ARGUMENT);
     ck_assert_uint_eq(kr_registry_n_ops(registry), N_OPS);
     write_file(folder, "two.cu", SOURCE("one"));
@@ -159,6 +162,7 @@ START_TEST(a_directory_is_added_whole_or_not_at_all)
     write_file(folder, "two.cu", SOURCE("two"));
     ck_assert_msg(!kr_registry_add_directory(registry, folder, &err), "%s", err.message);
     ck_assert_uint_eq(kr_registry_n_ops(registry), N_OPS + 2);
+    rmdir(below);
     remove_folder(folder, (const char *const[]){"one.cu", "two.cu", "notes.txt", NULL});
     ck_assert_int_eq(kr_registry_add_directory(registry, folder, &err), KR_NOT_FOUND);
 }

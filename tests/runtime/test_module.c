@@ -410,6 +410,12 @@ START_TEST(bad_arguments)
             KR_BUF(mine));
     REFUSED("argument 2: the buffer is on device 1, the kernel on device 0", KR_U64(1), KR_F32(2),
             KR_BUF(foreign), KR_BUF(mine));
+    kr__driver other = {.path = "other.so"};
+    kr_device far = {.driver = &other};
+    kr_buffer of_other = {.device = &far, .bytes = 64};
+    REFUSED("argument 2: the buffer is of the driver other.so, the kernel of ", KR_U64(1), KR_F32(2),
+            KR_BUF(&of_other), KR_BUF(mine));
+    ck_contains(err.advice, "by way of the host");
     REFUSED("argument 3: the buffer is NULL", KR_U64(1), KR_F32(2), KR_BUF(mine), KR_BUF(NULL));
     REFUSED("argument 3: offset 65 lies outside a buffer of 64 bytes", KR_U64(1), KR_F32(2), KR_BUF(mine),
             KR_BUF_AT(mine, 65));

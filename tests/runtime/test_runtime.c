@@ -389,7 +389,8 @@ START_TEST(peers)
     ck_ok(kr_device_enable_peer(a, b, &err));
     ck_ok(kr_device_enable_peer(a, a, &err));
     ck_assert_int_eq(kr_device_enable_peer(b, a, &err), KR_NOT_ON_THIS_DEVICE);
-    ck_contains(err.message, "device 1 (0000:02:00.0) cannot reach the memory of device 0 (0000:01:00.0)");
+    ck_contains(err.message,
+                "the memory of device 0 (0000:01:00.0) cannot be reached from device 1 (0000:02:00.0)");
     kr_runtime_destroy(&runtime);
 }
 END_TEST
