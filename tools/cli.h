@@ -123,6 +123,8 @@ void set_color(const char *when); /* auto, always, never */
 
 /* Prints the error (JSON on standard output, else text on standard error) and returns the exit code. */
 int cli_fail(const invocation *cli, const kr_error *err);
+/* Before anything else is said: `json` for errors too. */
+void start_output(bool json);
 /* Prints the document and frees it. Returns code. */
 int cli_print(json_t *whole, int code);
 /* The same, in jansson's words for how. */

@@ -420,6 +420,7 @@ int main(int argc, char **argv)
         return EXIT_NOT_SO;
     for (int i = 1; i < argc; i++) /* known before anything can go wrong */
         cli.json = cli.json || strcmp(argv[i], "--json") == 0;
+    start_output(cli.json);
     if (read_command_line(&cli, argc, argv, &err))
         code = cli_fail(&cli, &err);
     else if (cli_has(&cli, OPT_HELP))

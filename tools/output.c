@@ -59,6 +59,26 @@ const char *plain(FILE *to)
 /* ---- standard output ---- */
 
 static FILE *document; /* NULL: standard output */
+static bool unsaid;    /* a document could not be made */
+
+/* The document of an error for which there is no memory to make one. */
+static void print_no_memory_json(size_t bytes)
+{
+    fprintf(
+        document ? document : stdout,
+        "{\"error\": {\"status\": \"%s\", \"code\": 0, \"api\": null, \"message\": \"out of host memory: %zu "
+        "bytes asked for\", \"advice\": \"Let this process have more memory.\", \"op\": null, "
+        "\"device\": null}}\n",
+        kr_status_name(KR_OUT_OF_HOST_MEMORY), bytes);
+}
+
+/* Jansson leaves out what it has no memory for. It is given memory or the program ends. */
+void start_output(bool json)
+{
+    json_set_alloc_funcs(tool_alloc, free);
+    if (json)
+        tool_no_memory = print_no_memory_json;
+}
 
 bool open_standard_files(void)
 {
@@ -77,15 +97,17 @@ kr_status claim_stdout(kr_error *err)
     fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     document = fd < 0 ? NULL : fdopen(fd, "w");
     if (!document || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return tool_fail(err, KR_IO, "cannot keep standard output: %m");
+        return tool_fail_errno(err, KR_IO, "cannot keep standard output");
     return KR_OK;
 }
 
 void write_json(json_t *line, size_t flags)
 {
-    FILE *to = document ? document : stdout;
-    json_dumpf(line, to, flags);
-    fputc('\n', to);
+    char *text = json_dumps(line, flags); /* whole, before any of it is out */
+    if (text)
+        fprintf(document ? document : stdout, "%s\n", text);
+    unsaid = unsaid || !text;
+    free(text);
     json_decref(line);
 }
 
@@ -101,6 +123,10 @@ static bool written(FILE *file)
 
 int end_output(int code)
 {
+    if (unsaid) {
+        fprintf(stderr, "%serror%s: what was to be said is no JSON\n", color(stderr, false), plain(stderr));
+        return EXIT_NOT_SO;
+    }
     errno = 0;
     if (written(document) && written(stdout))
         return code;

@@ -220,7 +220,7 @@ static kr_status add_ops(kr_registry *registry, const invocation *cli, kr_error 
         struct stat info;
         const char *path = cli->values[OPT_OPS][i];
         if (stat(path, &info))
-            return tool_fail(err, KR_IO, "--ops %s: %m", path);
+            return tool_fail_errno(err, KR_IO, "--ops %s", path);
         kr_status status = S_ISDIR(info.st_mode) ? kr_registry_add_directory(registry, path, err)
                                                  : kr_registry_add_file(registry, path, err);
         if (status)

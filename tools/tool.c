@@ -35,6 +35,51 @@ void tool_advice(kr_error *err, const char *format, ...)
     va_end(args);
 }
 
+static const char *errno_advice(int number)
+{
+    switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+        return "Correct the path.";
+    case EISDIR:
+        return "Name a file; this is a folder.";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "Name a file that this user may use.";
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return "Make room there, or name another place.";
+    case EMFILE:
+    case ENFILE:
+        return "Let this process open more files (ulimit -n).";
+    case ENOMEM:
+        return "Let this process have more memory.";
+    default:
+        return "";
+    }
+}
+
+kr_status tool_fail_errno(kr_error *err, kr_status status, const char *format, ...)
+{
+    const int number = errno;
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    tool_fail(err, status, "%s: %s", message, strerrordesc_np(number));
+    if (!err)
+        return status;
+    const char *name = strerrorname_np(number);
+    err->api = KR_API_ERRNO;
+    err->code = number;
+    snprintf(err->code_name, sizeof err->code_name, "%s", name ? name : "");
+    tool_advice(err, "%s", errno_advice(number));
+    return status;
+}
+
 bool tool_same_file(const char *a, const char *b)
 {
     struct stat one, other;
@@ -46,11 +91,14 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
 {
     struct stat facts;
     /* Devices and pipes have no end, or keep one waiting. */
-    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
-        return tool_fail(err, KR_IO, "cannot read %s: it is not a regular file", path);
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        tool_fail(err, KR_IO, "cannot read %s: it is not a regular file", path);
+        tool_advice(err, "Copy what it holds into a file first.");
+        return KR_IO;
+    }
     FILE *file = fopen(path, "rb");
     if (!file)
-        return tool_fail(err, KR_IO, "cannot open %s: %m", path);
+        return tool_fail_errno(err, KR_IO, "cannot open %s", path);
     char *text = NULL;
     size_t bytes = 0, got;
     do {
@@ -59,10 +107,12 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
         bytes += got;
     } while (got > 0);
     text[bytes] = '\0';
-    kr_status status = ferror(file) ? tool_fail(err, KR_IO, "cannot read %s: %m", path) : KR_OK;
+    kr_status status = ferror(file) ? tool_fail_errno(err, KR_IO, "cannot read %s", path) : KR_OK;
     fclose(file);
-    if (!status && strlen(text) < bytes)
+    if (!status && strlen(text) < bytes) {
         status = tool_fail(err, KR_CORRUPT, "%s is not text: the byte at %zu is a NUL", path, strlen(text));
+        tool_advice(err, "Name a CUDA source.");
+    }
     if (status) {
         free(text);
         return status;
@@ -116,19 +166,26 @@ kr_status tool_write_file(const char *path, const void *data, size_t bytes, kr_e
     struct stat there = {0}, itself;
     bool exists = stat(path, &there) == 0, dangles = !exists && lstat(path, &itself) == 0;
     char *real = exists ? realpath(path, NULL) : NULL;
-    bool ok = dangles || (exists && !S_ISREG(there.st_mode))
-                  ? write_in_place(path, data, bytes)
-                  : write_beside(real ? real : path, there.st_mode & 0777, data, bytes);
-    kr_status status = ok ? KR_OK : tool_fail(err, KR_IO, "cannot write %s: %m", path);
+    bool ok = dangles || (exists && !S_ISREG(there.st_mode)) ? write_in_place(path, data, bytes)
+              : exists && !real                              ? false
+                                : write_beside(real ? real : path, there.st_mode & 0777, data, bytes);
+    kr_status status = ok ? KR_OK : tool_fail_errno(err, KR_IO, "cannot write %s", path);
     free(real);
     return status;
 }
+
+static void print_no_memory(size_t bytes)
+{
+    fprintf(stderr, "error: out of host memory: %zu bytes asked for\n  %s\n", bytes, errno_advice(ENOMEM));
+}
+
+void (*tool_no_memory)(size_t bytes) = print_no_memory;
 
 static void *held(void *data, size_t bytes)
 {
     if (data)
         return data;
-    fprintf(stderr, "kregistry: out of host memory for %zu bytes\n", bytes);
+    tool_no_memory(bytes);
     exit(1);
 }
 

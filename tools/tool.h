@@ -12,6 +12,10 @@ kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_advice(kr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same for a system call that failed: errno's number, name and text, and one thing to do about it. */
+kr_status tool_fail_errno(kr_error *err, kr_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Are both there, and one? */
 bool tool_same_file(const char *a, const char *b);
 
@@ -20,6 +24,9 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
 /* Whole or not at all where the path is a file or nothing yet; links are followed, pipes and devices written
  * to. */
 kr_status tool_write_file(const char *path, const void *data, size_t bytes, kr_error *err);
+
+/* How it is told that there is no memory, before the program ends with exit code 1. Allocates nothing. */
+extern void (*tool_no_memory)(size_t bytes);
 
 /* open_memstream, which ends the program where there is no memory. */
 FILE *tool_memory_file(char **text, size_t *bytes);

@@ -429,7 +429,7 @@ static kr_status verify_op(tally *t, const session *s, const char *name, kr_erro
         fprintf(stderr, "%s ...\r", name);
     char **words = child_arguments(t->cli, s->driver, name, parent);
     pid_t child = start_child(words, &story);
-    kr_status status = child < 0 || !story ? tool_fail(err, KR_IO, "cannot start a child process: %m")
+    kr_status status = child < 0 || !story ? tool_fail_errno(err, KR_IO, "cannot start a child process")
                                            : hear(t, name, words, story, child, err);
     free(words);
     if (story)

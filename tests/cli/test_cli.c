@@ -549,6 +549,39 @@ START_TEST(output_that_goes_nowhere)
 }
 END_TEST
 
+/* Whichever allocation is refused, the document is whole and true, or an error's. */
+START_TEST(json_without_memory)
+{
+    static const char *const commands[] = {"list saxpy --json",
+                                           "check saxpy --cc 9.0 --nvrtc-archs 90 --json",
+                                           SOFT "devices --json", SOFT "run saxpi --json"};
+    static char whole[sizeof((answer *)0)->out];
+    char number[16];
+    const char *preload = getenv("KREGISTRY_TEST_NO_MEMORY");
+    int at = 1;
+    if (!preload || !*preload || (_i >= 2 && !(available & SOFTCUDA)))
+        return;
+    const answer *a = run(commands[_i]);
+    const int code = a->code;
+    memcpy(whole, a->out, sizeof whole);
+    setenv("LD_PRELOAD", preload, 1);
+    for (int same = 0; same < 3; at++) { /* past the last allocation, or those that have another way */
+        snprintf(number, sizeof number, "%d", at);
+        setenv("NO_MEMORY_AT", number, 1);
+        a = run(commands[_i]);
+        same = strcmp(a->out, whole) == 0 && a->code == code ? same + 1 : 0;
+        json_t *document = json_loads(a->out, 0, NULL);
+        const char *status = json_string_value(json_object_get(json_object_get(document, "error"), "status"));
+        ck_assert_msg(same || (a->code == 1 && status && strcmp(status, "KR_OUT_OF_HOST_MEMORY") == 0),
+                      "%s without memory at %d: exit code %d\n%s%s", commands[_i], at, a->code, a->out,
+                      a->err);
+        json_decref(document);
+    }
+    unsetenv("LD_PRELOAD");
+    ck_assert_int_gt(at, 20);
+}
+END_TEST
+
 /* Advice is for what is wrong. */
 START_TEST(doctor_advises_the_sick)
 {
@@ -837,6 +870,7 @@ int main(void)
     tcase_add_test(cases, outputs_are_written_as_they_are);
     tcase_add_test(cases, a_trace_is_whole_or_not_there);
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
+    tcase_add_loop_test(cases, json_without_memory, 0, 4);
     tcase_add_test(cases, doctor_advises_the_sick);
     tcase_add_loop_test(cases, workers_end_with_their_parent, 0, 2);
     tcase_add_test(cases, softcuda_by_the_variable);
