@@ -44,14 +44,30 @@ static size_t collect_options(const invocation *cli, char **options)
 }
 
 /* Without --arch: the highest that this NVRTC knows for cubins would run on few devices, so the lowest. */
-static kr_status find_arch(const invocation *cli, const kr_nvrtc *nvrtc, kr_cc *ret_arch, kr_error *err)
+static kr_status find_arch(const invocation *cli, const kr_nvrtc *nvrtc, kr_image_kind kind, kr_cc *ret_arch,
+                           kr_error *err)
 {
     const char *text = cli_value(cli, OPT_ARCH);
     kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    if (text && strncmp(text, "compute_", 8) == 0 && (kind == KR_IMAGE_CUBIN || kind == KR_IMAGE_FATBIN)) {
+        tool_fail(err, KR_INVALID_ARGUMENT, "--arch %s: the code of a %s is for a real architecture", text,
+                  kr_image_kind_name(kind));
+        tool_advice(err, "Say sm_%s, or make PTX of it.", text + 8);
+        return err->status;
+    }
     if (text)
         return kr_cc_parse(text, ret_arch, err);
     *ret_arch = (kr_cc){info.archs[0] / 10, info.archs[0] % 10, 0};
     return KR_OK;
+}
+
+static bool knows(const kr_nvrtc *nvrtc, kr_cc arch)
+{
+    kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    for (size_t i = 0; i < info.n_archs; i++)
+        if (info.archs[i] == arch.major * 10 + arch.minor)
+            return true;
+    return false;
 }
 
 static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **ret_compiled, kr_error *err)
@@ -69,7 +85,7 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
     options.n_options = collect_options(cli, words);
     kr_status status = find_kind(cli, &options.kind, err);
     if (!status)
-        status = find_arch(cli, nvrtc, &arch, err);
+        status = find_arch(cli, nvrtc, options.kind, &arch, err);
     if (!status && tool_same_file(path, cli_value(cli, OPT_OUTPUT)))
         status =
             tool_fail(err, KR_INVALID_ARGUMENT, "-o %s is the source itself", cli_value(cli, OPT_OUTPUT));
@@ -77,6 +93,8 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
         status = tool_read_file(path, &source, &bytes, err);
     if (!status)
         status = kr_compile(nvrtc, path, source, arch, &options, ret_compiled, err);
+    if (status == KR_NOT_ON_THIS_MACHINE && !knows(nvrtc, arch)) /* --arch is wrong, the NVRTC is not */
+        status = err->status = KR_INVALID_ARGUMENT;
     if (!status)
         status = tool_write_file(cli_value(cli, OPT_OUTPUT), (*ret_compiled)->image,
                                  (*ret_compiled)->image_bytes, err);

@@ -9,6 +9,16 @@
 
 #include "cli.h"
 
+/* A full disk or table of files is nobody's wrong usage. */
+static bool is_machines(const kr_error *err)
+{
+    static const int numbers[] = {ENOSPC, EDQUOT, EFBIG, EIO, ENOMEM, EMFILE, ENFILE, EAGAIN};
+    for (size_t i = 0; err->api == KR_API_ERRNO && i < sizeof numbers / sizeof *numbers; i++)
+        if (err->code == numbers[i])
+            return true;
+    return false;
+}
+
 /* The status says who can act; so does the exit code. */
 static int exit_code(const kr_error *err)
 {
@@ -20,11 +30,11 @@ static int exit_code(const kr_error *err)
         return EXIT_DONE;
     case KR_INVALID_ARGUMENT:
     case KR_NOT_FOUND:
-    case KR_NOT_ON_THIS_DEVICE:
     case KR_COMPILE_FAILED:
-    case KR_IO:
     case KR_CORRUPT:
         return EXIT_USAGE;
+    case KR_IO:
+        return is_machines(err) ? EXIT_NOT_SO : EXIT_USAGE;
     case KR_NOT_ON_THIS_MACHINE:
         return EXIT_NO_DEVICE;
     default:

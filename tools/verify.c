@@ -228,8 +228,9 @@ static int work(const invocation *cli)
     if (!status)
         status = ck_walk(s.registry, s.devices, s.n_devices, op, type, &options, visit, &w, &err);
     if (status)
-        tell(json_pack("{s:{s:o, s:i, s:o}}", "error", "message", json_any_text(err.message), "status",
-                       (int)err.status, "advice", json_any_text(err.advice)));
+        tell(json_pack("{s:{s:o, s:i, s:i, s:i, s:o}}", "error", "message", json_any_text(err.message),
+                       "status", (int)err.status, "api", (int)err.api, "code", err.code, "advice",
+                       json_any_text(err.advice)));
     tell(json_pack("{s:I, s:I, s:I, s:b}", "checks", (json_int_t)w.checks, "failed", (json_int_t)w.failed,
                    "unheld", (json_int_t)w.unheld, "lost", w.lost));
     if (!w.lost)
@@ -375,6 +376,8 @@ static kr_status hear(tally *t, const char *name, char *const *words, FILE *stor
             if (why == KR_INVALID_ARGUMENT || why == KR_NOT_ON_THIS_DEVICE || why == KR_NOT_ON_THIS_MACHINE) {
                 status = tool_fail(err, why, "%s", message);
                 tool_advice(err, "%s", json_string_value(json_object_get(part, "advice")));
+                err->api = (kr_api)json_integer_value(json_object_get(part, "api"));
+                err->code = (int)json_integer_value(json_object_get(part, "code"));
             } else {
                 add_broken(t, name, words, NULL,
                            why == KR_COMPILE_FAILED ? "does not compile" : "cannot be checked", message);
