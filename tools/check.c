@@ -107,7 +107,7 @@ int run_check(const invocation *cli)
     if (!status)
         status = read_ccs(cli_value(cli, OPT_CC), c->ccs, &c->n_ccs, &err);
     if (!status && !cli_has(cli, OPT_NO_NVRTC))
-        find_nvrtc_archs(cli, &c->facts);
+        status = find_nvrtc_archs(cli, &c->facts, &err);
     if (!status)
         status = read_facts(cli, &c->facts, &err);
     if (!status)

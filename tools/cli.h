@@ -158,7 +158,8 @@ typedef struct session {
     size_t n_devices;
 } session;
 
-/* `needs_driver` false: a registry that lists and explains. *s may be finished after a failure too. */
+/* `needs_driver` false: a registry that explains. An NVRTC that is named must do. *s may be finished after a
+ * failure too. */
 kr_status session_open(session *s, const invocation *cli, bool needs_driver, kr_error *err);
 void session_close(session *s);
 /* Its halves: the runtime with its devices; the registry. */
@@ -187,7 +188,7 @@ typedef struct machine_facts {
 } machine_facts;
 
 /* The NVRTC of this machine, where it has one. */
-void find_nvrtc_archs(const invocation *cli, machine_facts *facts);
+kr_status find_nvrtc_archs(const invocation *cli, machine_facts *facts, kr_error *err);
 /* Each of --nvrtc-archs and --driver-version that is given replaces a fact. */
 kr_status read_facts(const invocation *cli, machine_facts *facts, kr_error *err);
 

@@ -26,7 +26,7 @@ static kr_status describe(session *s, const invocation *cli, asked *a, kr_error 
         a->facts.machine.cc = status ? (kr_cc){0} : ccs[0];
         snprintf(a->name, sizeof a->name, "cc %s", kr_cc_format(a->facts.machine.cc, text));
         if (!status)
-            find_nvrtc_archs(cli, &a->facts);
+            status = find_nvrtc_archs(cli, &a->facts, err);
     } else if (s->n_devices == 0) {
         return tool_fail(err, KR_NOT_ON_THIS_MACHINE,
                          "the driver has no device; --cc X.Y asks of one that is not here");

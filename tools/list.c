@@ -135,7 +135,7 @@ int run_list(const invocation *cli)
     bool resolve = cli_has(cli, OPT_RESOLVE);
     const char *glob = cli->n_operands ? cli->operands[0] : NULL;
     json_t *ops = json_array();
-    kr_status status = session_open(&s, cli, resolve, &err);
+    kr_status status = resolve ? session_open(&s, cli, true, &err) : session_open_registry(&s, cli, &err);
     size_t n = 0;
     for (size_t i = 0; !status && i < kr_registry_n_ops(s.registry); i++) {
         const kr_op *op = kr_registry_op(s.registry, i);

@@ -59,18 +59,19 @@ static kr_status read_archs(const invocation *cli, machine_facts *facts, kr_erro
     return status;
 }
 
-void find_nvrtc_archs(const invocation *cli, machine_facts *facts)
+kr_status find_nvrtc_archs(const invocation *cli, machine_facts *facts, kr_error *err)
 {
     kr_nvrtc *nvrtc = NULL;
-    kr_error err;
-    if (open_nvrtc(cli, &nvrtc, &err))
-        return;
+    kr_status status = open_nvrtc(cli, &nvrtc, err);
+    if (status)
+        return status == KR_NOT_ON_THIS_MACHINE ? KR_OK : status;
     kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
     facts->machine.nvrtc_version = info.major * 1000 + info.minor * 10;
     facts->machine.nvrtc_archs = facts->archs;
     for (size_t i = 0; i < info.n_archs && i < MAX_CCS; i++)
         facts->archs[facts->machine.n_nvrtc_archs++] = info.archs[i];
     kr_nvrtc_close(&nvrtc);
+    return KR_OK;
 }
 
 kr_status read_facts(const invocation *cli, machine_facts *facts, kr_error *err)

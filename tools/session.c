@@ -108,20 +108,33 @@ static kr_status open_driver(session *s, const invocation *cli, kr_error *err)
 
 /* ---- NVRTC ---- */
 
-static const char *told_nvrtc(const invocation *cli)
+static bool by_variable(void)
+{
+    const char *told = getenv("KREGISTRY_NVRTC");
+    return told && *told;
+}
+
+/* NULL: where the library looks, which knows KREGISTRY_NVRTC. */
+static const char *nvrtc_path(const invocation *cli)
 {
     static const char *const fetched = "../../.deps/nvrtc"; /* by scripts/quickstart, into the checkout */
     static char beside[2100];
-    const char *where = cli_value(cli, OPT_NVRTC), *told = getenv("KREGISTRY_NVRTC");
-    if (where || (told && *told))
-        return where ? where : told;
+    const char *told = cli_value(cli, OPT_NVRTC);
+    if (told || by_variable())
+        return told;
     return find_beside(&fetched, 1, beside, sizeof beside) ? beside : NULL;
 }
 
 bool wants_no_nvrtc(const invocation *cli)
 {
-    const char *told = told_nvrtc(cli);
+    const char *told = cli_has(cli, OPT_NVRTC) ? cli_value(cli, OPT_NVRTC) : getenv("KREGISTRY_NVRTC");
     return told && strcmp(told, "none") == 0;
+}
+
+/* One that is named must do; the library looks for another only where none is. */
+static bool names_nvrtc(const invocation *cli)
+{
+    return !wants_no_nvrtc(cli) && (cli_has(cli, OPT_NVRTC) || by_variable());
 }
 
 kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err)
@@ -131,11 +144,20 @@ kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err)
         tool_advice(err, "Leave out --nvrtc none and KREGISTRY_NVRTC=none.");
         return err->status;
     }
-    const char *told = told_nvrtc(cli);
-    kr_status status = kr_nvrtc_open(told, ret_nvrtc, err);
-    if (told && status == KR_NOT_ON_THIS_MACHINE)
-        status = err->status = KR_INVALID_ARGUMENT;
-    return status;
+    kr_status status = kr_nvrtc_open(nvrtc_path(cli), ret_nvrtc, err);
+    if (status != KR_NOT_ON_THIS_MACHINE || !names_nvrtc(cli))
+        return status;
+    const char *line_end = strchr(err->log, '\n');
+    if (line_end && !line_end[1]) /* one place was tried, and the message says how that went */
+        err->log[0] = '\0';
+    if (cli_has(cli, OPT_NVRTC))
+        tool_advice(
+            err, "Give --nvrtc the libnvrtc.so file of CUDA 11.2 or later, or its folder, or leave it out.");
+    else
+        tool_advice(
+            err,
+            "Set KREGISTRY_NVRTC to the libnvrtc.so file of CUDA 11.2 or later, or its folder, or unset it.");
+    return err->status = KR_INVALID_ARGUMENT;
 }
 
 /* ---- devices ---- */
@@ -232,14 +254,9 @@ static kr_status add_ops(kr_registry *registry, const invocation *cli, kr_error 
 kr_status session_open_registry(session *s, const invocation *cli, kr_error *err)
 {
     bool none = wants_no_nvrtc(cli);
-    const char *told = none ? NULL : told_nvrtc(cli);
-    kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = none, .nvrtc = told};
-    kr_nvrtc *nvrtc = NULL;
-    /* The registry does without the NVRTC that it cannot open; one that was named must do. */
-    kr_status status = told ? open_nvrtc(cli, &nvrtc, err) : KR_OK;
-    kr_nvrtc_close(&nvrtc);
-    if (!status)
-        status = kr_registry_create(s->runtime, &options, &s->registry, err);
+    kr_registry_options options = {
+        .struct_size = sizeof options, .no_nvrtc = none, .nvrtc = none ? NULL : nvrtc_path(cli)};
+    kr_status status = kr_registry_create(s->runtime, &options, &s->registry, err);
     return status ? status : add_ops(s->registry, cli, err);
 }
 
@@ -253,7 +270,11 @@ kr_status session_open_driver(session *s, const invocation *cli, kr_error *err)
 
 kr_status session_open(session *s, const invocation *cli, bool needs_driver, kr_error *err)
 {
+    kr_nvrtc *nvrtc = NULL;
     kr_status status = needs_driver ? session_open_driver(s, cli, err) : KR_OK;
+    if (!status && names_nvrtc(cli)) /* the registry would do without it */
+        status = open_nvrtc(cli, &nvrtc, err);
+    kr_nvrtc_close(&nvrtc);
     return status ? status : session_open_registry(s, cli, err);
 }
 

@@ -97,7 +97,8 @@ static const row rows[] = {
     {"check saxpy --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
     {"version --nvrtc /no/such/file", 2, "/no/such/file", 0},
-    {"version --nvrtc none", 0, "NVRTC none", 0},
+    {"version --nvrtc none", 0, "NVRTC none: NVRTC is switched off", 0},
+    {NO_DRIVER "version", 0, "driver none: ", 0},
     {SOFT "run saxpy --n 10 --nvrtc /no/such/file", 2, "/no/such/file", SOFTCUDA},
     {SOFT "verify saxpy --nvrtc OPS", 2, "no libnvrtc.so there or below", SOFTCUDA},
     {SOFT "doctor --nvrtc /no/such/file", 1, "/no/such/file", SOFTCUDA},
@@ -666,8 +667,15 @@ END_TEST
 START_TEST(nvrtc_by_the_variable)
 {
     setenv("KREGISTRY_NVRTC", "/no/such/file", 1);
-    ck_assert_int_eq(run("check saxpy --cc 9.0")->code, 2);
+    const answer *a = run("check saxpy --cc 9.0");
+    ck_assert_int_eq(a->code, 2);
+    ck_assert_ptr_nonnull(strstr(a->err, "KREGISTRY_NVRTC names"));
+    ck_assert_ptr_null(strstr(strchr(a->err, '\n'), "/no/such/file")); /* once is enough */
     ck_assert_int_eq(run("check saxpy --cc 9.0 --nvrtc none --nvrtc-archs 90")->code, 0);
+    ck_assert_int_eq(run("list saxpy")->code, 0);
+    a = run("version");
+    ck_assert_int_eq(a->code, 0);
+    ck_assert_msg(strstr(a->out, "NVRTC none: what KREGISTRY_NVRTC names") != NULL, "%s%s", a->out, a->err);
     setenv("KREGISTRY_NVRTC", "none", 1);
     ck_assert_ptr_nonnull(strstr(run("version")->out, "NVRTC none"));
 }
