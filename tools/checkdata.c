@@ -302,6 +302,7 @@ kr_status ck_problem_init(ck_problem *problem, const kr_op *op, kr_type type, kr
         if (!problem->given[i]) {
             status = tool_fail(err, KR_OUT_OF_HOST_MEMORY, "%s of %s takes %zu bytes of host memory",
                                arg->name, op->name, problem->bytes[i]);
+            tool_advice(err, "Use smaller sizes, or let this process have more memory.");
             ck_problem_finish(problem);
             return status;
         }

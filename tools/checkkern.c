@@ -26,20 +26,23 @@ static unsigned char red(size_t at)
     return (unsigned char)(0xa5 ^ at * 29);
 }
 
-static kr_status fenced_create(fenced *f, kr_device *device, const void *payload, size_t bytes,
-                               size_t shift_bytes, kr_error *err)
+static kr_status fenced_create(fenced *f, kr_device *device, size_t bytes, size_t shift_bytes, kr_error *err)
 {
     f->start = RED_ZONE + shift_bytes;
     f->bytes = bytes;
     f->total = f->start + bytes + RED_ZONE;
+    return kr_buffer_create(device, f->total, NULL, &f->buffer, err);
+}
+
+static kr_status fenced_fill(fenced *f, const void *payload, kr_error *err)
+{
     f->image = tool_alloc(f->total);
     for (size_t i = 0; i < f->start; i++)
         f->image[i] = red(i);
-    memcpy(f->image + f->start, payload, bytes);
-    for (size_t i = f->start + bytes; i < f->total; i++)
+    memcpy(f->image + f->start, payload, f->bytes);
+    for (size_t i = f->start + f->bytes; i < f->total; i++)
         f->image[i] = red(i);
-    kr_status status = kr_buffer_create(device, f->total, NULL, &f->buffer, err);
-    return status ? status : kr_buffer_upload(f->buffer, 0, f->image, f->total, err);
+    return kr_buffer_upload(f->buffer, 0, f->image, f->total, err);
 }
 
 static void fenced_destroy(fenced *f)
@@ -112,6 +115,22 @@ kr_arg ck_scalar(kr_type type, const void *value)
     return arg;
 }
 
+/* Before any data is made: a device that is too small says so at once, and not after minutes. */
+static kr_status create_buffers(bench *b, kr_error *err)
+{
+    const ck_case *one = b->one;
+    kr_status status = KR_OK;
+    for (size_t i = 0; !status && i < one->op->n_args; i++) {
+        size_t elements, bytes;
+        if (!one->op->args[i].shape || one->op->args[i].role == KR_ROLE_WORK)
+            continue;
+        status = ck_measure(one->op, i, one->type, one->sizes, &elements, &bytes, err);
+        if (!status)
+            status = fenced_create(&b->buffers[i], one->device, bytes, one->shift_bytes, err);
+    }
+    return status;
+}
+
 static kr_status place_arguments(bench *b, kr_error *err)
 {
     const ck_problem *p = &b->problem;
@@ -124,8 +143,7 @@ static kr_status place_arguments(bench *b, kr_error *err)
             continue;
         }
         fenced *f = &b->buffers[i];
-        kr_status status =
-            fenced_create(f, b->one->device, p->given[i], p->bytes[i], b->one->shift_bytes, err);
+        kr_status status = fenced_fill(f, p->given[i], err);
         if (status)
             return status;
         b->args[b->n_args++] = KR_BUF_AT(f->buffer, f->start);
@@ -224,11 +242,12 @@ kr_status ck_check(const ck_case *one, ck_result *ret_result, kr_error *err)
 {
     bench b = {.one = one};
     ck_result result = {.ok = true};
-    kr_status status = ck_problem_init(&b.problem, one->op, one->type, one->reference, one->sizes, one->class,
-                                       one->seed, err);
-    if (status)
-        return status;
-    status = place_arguments(&b, err);
+    kr_status status = create_buffers(&b, err);
+    if (!status)
+        status = ck_problem_init(&b.problem, one->op, one->type, one->reference, one->sizes, one->class,
+                                 one->seed, err);
+    if (!status)
+        status = place_arguments(&b, err);
     if (!status)
         status = launch(&b, err);
     if (!status)

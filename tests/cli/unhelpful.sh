@@ -46,6 +46,7 @@ expect() {
 expect preset=wsl 0 verified run saxpy.f32 --n 100 --nvrtc none
 expect preset=full-gpu 0 verified run saxpy.f32 --n 100 --nvrtc none
 expect preset=full-gpu 1 'bytes asked for, .* free of .*out of memory' run saxpy.f32 --n 20000000
+expect memory=64M 1 'device 0: .* bytes asked for' run saxpy.f32 --n 1152921504606846976
 expect preset=exclusive-gpu 3 'in exclusive-process mode: choose another device' run saxpy.f32 --n 100 --nvrtc none
 expect preset=exclusive-gpu 1 'FAILED   device 1 .*busy' doctor
 expect preset=mps-full 3 'no room for another client' run saxpy.f32 --n 100 --split --nvrtc none
