@@ -28,7 +28,7 @@
     X(DRIVER_VERSION, "driver-version", 0, "X.Y", "of a machine with this driver")                      \
     X(NVRTC_ARCHS, "nvrtc-archs", 0, "LIST", "of a machine whose NVRTC knows these: 75,80,90, or none") \
     X(NO_NVRTC, "no-nvrtc", 0, NULL, "from what is shipped alone")                                      \
-    X(N, "n", 'n', "N", "every size")                                                                   \
+    X(N, "n", 'n', "N", "every size that does not follow from others")                                                                   \
     X(SHAPE, "shape", 0, "AxBxC", "the sizes, one by one")                                              \
     X(TYPE, "type", 0, "TYPE", "the element type: f32, f64")                                            \
     X(VARIANT, "variant", 0, "NAME", "this variant alone")                                              \

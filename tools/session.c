@@ -401,49 +401,108 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    for (text += strcspn(text, letters); *text; text += strcspn(text, letters)) {
+        size_t n = strspn(text, letters);
+        if (n == strlen(word) && strncmp(text, word, n) == 0)
+            return true;
+        text += n;
+    }
+    return false;
+}
+
+/* Is its minimum a matter of other sizes? A pitch is, of a width. */
+static bool follows(const kr_op *op, size_t arg)
+{
+    for (size_t i = 0; op->args[arg].minimum && i < op->n_args; i++)
+        if (has_word(op->args[arg].minimum, op->args[i].name))
+            return true;
+    return false;
+}
+
 static kr_status too_small(const kr_op *op, size_t arg, uint64_t value, uint64_t minimum, kr_error *err)
 {
-    const kr_op_arg *a = &op->args[arg];
-    tool_fail(err, KR_INVALID_ARGUMENT, "%s: %s is %" PRIu64 " but must be at least %s = %" PRIu64, op->name,
-              a->name, value, a->minimum, minimum);
+    char number[24];
+    const char *text = op->args[arg].minimum, *name = op->args[arg].name;
+    snprintf(number, sizeof number, "%" PRIu64, minimum);
+    bool same = strcmp(text, number) == 0;
+    tool_fail(err, KR_INVALID_ARGUMENT, "%s: %s is %" PRIu64 " but must be at least %s%s%s", op->name, name,
+              value, text, same ? "" : " = ", same ? "" : number);
+    tool_advice(err, "Give %s %s or more.", name, number);
     return err->status;
 }
 
-/* Numbers for all sizes, or for those without a minimum. */
+/* How many sizes an op has, and how many of them the others do not give. */
+static size_t count_sizes(const kr_op *op, size_t *ret_n_free)
+{
+    size_t n = 0;
+    *ret_n_free = 0;
+    for (size_t i = 0; i < op->n_args; i++) {
+        n += op->args[i].role == KR_ROLE_SIZE;
+        *ret_n_free += op->args[i].role == KR_ROLE_SIZE && !follows(op, i);
+    }
+    return n;
+}
+
+static kr_status wrong_count(const invocation *cli, const kr_op *op, size_t n_sizes, size_t n_free,
+                             kr_error *err)
+{
+    char names[256] = "";
+    for (size_t i = 0; i < op->n_args; i++)
+        if (op->args[i].role == KR_ROLE_SIZE)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "",
+                     op->args[i].name);
+    tool_fail(err, KR_INVALID_ARGUMENT, "--shape %s: %s has %zu size%s%s%s", cli_value(cli, OPT_SHAPE),
+              op->name, n_sizes, n_sizes == 1 ? "" : "s", n_sizes ? ": " : "", names);
+    if (n_free < n_sizes)
+        tool_advice(err, "Give all, with x between them, or the %zu that do not follow from others.", n_free);
+    else
+        tool_advice(err, n_sizes ? "Give a number for each, with x between them." : "Leave --shape out.");
+    return err->status;
+}
+
+/* Numbers for all sizes, or for those that do not follow from others. */
 kr_status read_sizes(const invocation *cli, const kr_op *op, kr_type type, uint64_t *ret_sizes,
                      bool *ret_given, kr_error *err)
 {
     uint64_t given[KR_MAX_OP_ARGS], n_value = 0, minimum;
-    size_t n_given = 0, elements, bytes, n_free = 0, n_sizes = 0, taken = 0;
+    size_t n_given = 0, elements, bytes, n_free, n_sizes = count_sizes(op, &n_free), taken = 0;
     kr_status status = cli_numbers(cli, OPT_SHAPE, 'x', given, KR_MAX_OP_ARGS, &n_given, err);
     if (!status)
         status = cli_number(cli, OPT_N, &n_value, err);
-    for (size_t i = 0; i < op->n_args; i++) {
-        n_sizes += op->args[i].role == KR_ROLE_SIZE;
-        n_free += op->args[i].role == KR_ROLE_SIZE && !op->args[i].minimum;
-    }
     if (status)
         return status;
-    if (cli_has(cli, OPT_SHAPE) && cli_has(cli, OPT_N))
-        return tool_fail(err, KR_INVALID_ARGUMENT,
-                         "--n %s and --shape %s: only one of them can give the sizes", cli_value(cli, OPT_N),
-                         cli_value(cli, OPT_SHAPE));
-    if (cli_has(cli, OPT_N) && !n_sizes)
-        return tool_fail(err, KR_INVALID_ARGUMENT, "--n %s: %s has no size", cli_value(cli, OPT_N), op->name);
-    if (n_given && n_given != n_free && n_given != n_sizes)
-        return tool_fail(err, KR_INVALID_ARGUMENT, "--shape %s: %s has %zu sizes", cli_value(cli, OPT_SHAPE),
-                         op->name, n_sizes);
+    if (cli_has(cli, OPT_SHAPE) && cli_has(cli, OPT_N)) {
+        tool_fail(err, KR_INVALID_ARGUMENT, "--n %s and --shape %s: only one of them can give the sizes",
+                  cli_value(cli, OPT_N), cli_value(cli, OPT_SHAPE));
+        tool_advice(err, "Leave one of them out.");
+        return err->status;
+    }
+    if (cli_has(cli, OPT_N) && !n_sizes) {
+        tool_fail(err, KR_INVALID_ARGUMENT, "--n %s: %s has no size", cli_value(cli, OPT_N), op->name);
+        tool_advice(err, "Leave --n out.");
+        return err->status;
+    }
+    if (cli_has(cli, OPT_SHAPE) && n_given != n_free && n_given != n_sizes)
+        return wrong_count(cli, op, n_sizes, n_free, err);
     for (size_t i = 0; i < op->n_args; i++) {
         if (op->args[i].role != KR_ROLE_SIZE)
             continue;
         status = kr_op_arg_minimum(op, i, ret_sizes, &minimum, err);
         if (status)
             return status;
-        bool follows = op->args[i].minimum && n_given != n_sizes;
-        ret_sizes[i] = follows               ? minimum
-                       : n_given             ? given[taken++]
-                       : cli_has(cli, OPT_N) ? n_value
-                                             : least(first_size(n_free), ck_size_limit(op, i, type));
+        ret_sizes[i] = follows(op, i) && n_given != n_sizes ? minimum
+                       : n_given                            ? given[taken++]
+                       : cli_has(cli, OPT_N)
+                           ? n_value
+                           : most(minimum, least(first_size(n_free), ck_size_limit(op, i, type)));
         if (ret_sizes[i] < minimum)
             return too_small(op, i, ret_sizes[i], minimum, err);
     }
