@@ -270,14 +270,14 @@ kr_status ck_measure(const kr_op *op, size_t arg, kr_type type, const uint64_t *
     if (status)
         return status;
     if (a->role == KR_ROLE_SIZE && sizes[arg] > ck_size_limit(op, arg, type))
-        return tool_fail(err, KR_INVALID_ARGUMENT,
-                         "%s of %s is a %s: %" PRIu64 " is more than it holds, %" PRIu64, a->name, op->name,
-                         kr_type_name(kr_op_arg_type(op, arg, type)), sizes[arg],
-                         ck_size_limit(op, arg, type));
+        return tool_refuse(err, "Use a smaller size.",
+                           "%s of %s is a %s: %" PRIu64 " is more than it holds, %" PRIu64, a->name, op->name,
+                           kr_type_name(kr_op_arg_type(op, arg, type)), sizes[arg],
+                           ck_size_limit(op, arg, type));
     if (elements > (uint64_t)PTRDIFF_MAX / element_bytes)
-        return tool_fail(err, KR_INVALID_ARGUMENT,
-                         "%s of %s: %" PRIu64 " elements of %zu bytes are more than memory can hold", a->name,
-                         op->name, elements, element_bytes);
+        return tool_refuse(err, "Use smaller sizes.",
+                           "%s of %s: %" PRIu64 " elements of %zu bytes are more than memory can hold",
+                           a->name, op->name, elements, element_bytes);
     *ret_elements = (size_t)elements;
     *ret_bytes = (size_t)elements * element_bytes;
     return KR_OK;

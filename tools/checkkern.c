@@ -488,9 +488,9 @@ static kr_status walk_variants(walk *w, kr_error *err)
         w->one.variant = variant;
         size_t step = ck_variant_step(op, w->one.type, variant);
         if (!status && options->shift_bytes && *options->shift_bytes % step)
-            status =
-                tool_fail(err, KR_INVALID_ARGUMENT, "a shift by %zu: %s of %s takes multiples of %zu bytes",
-                          *options->shift_bytes, variant, name, step);
+            status = tool_refuse(err, "Give a multiple, or the variants that take it by --variant.",
+                                 "a shift by %zu: %s of %s takes multiples of %zu bytes",
+                                 *options->shift_bytes, variant, name, step);
         if (!status)
             status = walk_shapes(w, err);
         if (status)

@@ -28,7 +28,7 @@
     X(DRIVER_VERSION, "driver-version", 0, "X.Y", "of a machine with this driver")                      \
     X(NVRTC_ARCHS, "nvrtc-archs", 0, "LIST", "of a machine whose NVRTC knows these: 75,80,90, or none") \
     X(NO_NVRTC, "no-nvrtc", 0, NULL, "from what is shipped alone")                                      \
-    X(N, "n", 'n', "N", "every size that does not follow from others")                                                                   \
+    X(N, "n", 'n', "N", "every size that does not follow from others")                                  \
     X(SHAPE, "shape", 0, "AxBxC", "the sizes, one by one")                                              \
     X(TYPE, "type", 0, "TYPE", "the element type: f32, f64")                                            \
     X(VARIANT, "variant", 0, "NAME", "this variant alone")                                              \
@@ -111,7 +111,8 @@ kr_status cli_numbers(const invocation *cli, option_id id, char separator, uint6
 
 /* The nearest of n names, or NULL when none is near. */
 const char *nearest(const char *name, const char *const *names, size_t n);
-/* Advice for a name that is none of n: the nearest, else all. */
+/* Advice for a name that is none of n: all of them; the nearest, else all. */
+void list_all(kr_error *err, const char *const *names, size_t n);
 void suggest(kr_error *err, const char *name, const char *const *names, size_t n);
 
 /* ---- output ---- */
@@ -171,6 +172,8 @@ kr_status session_open_registry(session *s, const invocation *cli, kr_error *err
 kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err);
 bool wants_no_nvrtc(const invocation *cli);
 
+/* For a driver that has none. */
+kr_status no_device(kr_error *err);
 /* "0 NVIDIA H200 (9.0)" */
 char *device_text(const kr_device *device, char *to, size_t bytes);
 

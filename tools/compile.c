@@ -88,7 +88,7 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
         status = find_arch(cli, nvrtc, options.kind, &arch, err);
     if (!status && tool_same_file(path, cli_value(cli, OPT_OUTPUT)))
         status =
-            tool_fail(err, KR_INVALID_ARGUMENT, "-o %s is the source itself", cli_value(cli, OPT_OUTPUT));
+            tool_refuse(err, "Name another file.", "-o %s is the source itself", cli_value(cli, OPT_OUTPUT));
     if (!status)
         status = tool_read_file(path, &source, &bytes, err);
     if (!status)
@@ -142,7 +142,9 @@ int run_compile(const invocation *cli)
     kr_error err;
     kr_status status = KR_OK;
     if (!cli_has(cli, OPT_OUTPUT))
-        status = tool_fail(&err, KR_INVALID_ARGUMENT, "compile needs -o FILE");
+        status =
+            tool_refuse(&err, "Say where the image goes: -o FILE, ending in .ptx, .cubin, .fatbin or .ltoir",
+                        "compile needs -o FILE");
     if (!status)
         status = open_nvrtc(cli, &nvrtc, &err);
     if (!status)

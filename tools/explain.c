@@ -22,14 +22,15 @@ static kr_status describe(session *s, const invocation *cli, asked *a, kr_error 
         size_t n = 0;
         status = read_ccs(cc, ccs, &n, err);
         if (!status && n > 1)
-            status = tool_fail(err, KR_INVALID_ARGUMENT, "--cc %s: explain takes one", cc);
+            status = tool_refuse(err, "`kregistry check` takes several.", "--cc %s: explain takes one", cc);
         a->facts.machine.cc = status ? (kr_cc){0} : ccs[0];
         snprintf(a->name, sizeof a->name, "cc %s", kr_cc_format(a->facts.machine.cc, text));
         if (!status)
             status = find_nvrtc_archs(cli, &a->facts, err);
     } else if (s->n_devices == 0) {
-        return tool_fail(err, KR_NOT_ON_THIS_MACHINE,
-                         "the driver has no device; --cc X.Y asks of one that is not here");
+        tool_fail(err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
+        tool_advice(err, "Ask of one that is not here: --cc X.Y");
+        return err->status;
     } else {
         status = kr_registry_machine(s->registry, s->devices[0], &a->facts.machine, err);
         device_text(s->devices[0], a->name, sizeof a->name);

@@ -14,8 +14,8 @@ static kr_status read_version(const invocation *cli, int *ret_version, kr_error 
     if (status)
         return status;
     if (parts[0] < 1 || parts[0] > 999 || parts[1] > 99)
-        return tool_fail(err, KR_INVALID_ARGUMENT, "--driver-version %s: 1.0 to 999.99",
-                         cli_value(cli, OPT_DRIVER_VERSION));
+        return tool_refuse(err, "Give one from 1.0 to 999.99, as 12.4.", "--driver-version %s is none",
+                           cli_value(cli, OPT_DRIVER_VERSION));
     *ret_version = (int)(parts[0] * 1000 + parts[1] * 10);
     return KR_OK;
 }
@@ -28,11 +28,12 @@ kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error
         size_t length = strcspn(at, ",");
         snprintf(text, sizeof text, "%.*s", (int)length, at);
         if (n == MAX_CCS)
-            return tool_fail(err, KR_INVALID_ARGUMENT, "%s: at most %d of them", list, MAX_CCS);
+            return tool_refuse(err, "Ask in parts.", "%s: at most %d of them", list, MAX_CCS);
         kr_status status = kr_cc_parse(text, &ccs[n], err);
         if (!status && ccs[n].suffix)
-            status = tool_fail(err, KR_INVALID_ARGUMENT,
-                               "%s: %c belongs to an image's target; a device has none", text, ccs[n].suffix);
+            status =
+                tool_refuse(err, "Leave the letter out.",
+                            "%s: %c belongs to an image's target; a device has none", text, ccs[n].suffix);
         if (status)
             return status;
         n++;

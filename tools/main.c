@@ -77,6 +77,17 @@ static bool read_number(const char *text, size_t length, uint64_t *ret_value)
     return true;
 }
 
+static kr_status refuse_numbers(option_id id, const char *text, char separator, size_t max, kr_error *err)
+{
+    const char *name = option_rows[id].name;
+    if (!separator)
+        return tool_refuse(err, "Give a whole number, 0 to 2^64-1.", "--%s %s: not a number", name, text);
+    tool_fail(err, KR_INVALID_ARGUMENT, "--%s %s: not numbers, or too many", name, text);
+    tool_advice(err, "Give at most %zu whole numbers with %c between them, each 0 to 2^64-1.", max,
+                separator);
+    return err->status;
+}
+
 kr_status cli_numbers(const invocation *cli, option_id id, char separator, uint64_t *ret_values, size_t max,
                       size_t *ret_n, kr_error *err)
 {
@@ -85,8 +96,7 @@ kr_status cli_numbers(const invocation *cli, option_id id, char separator, uint6
     for (const char *at = text; text; n++) {
         size_t length = strcspn(at, (char[]){separator, '\0'});
         if (n == max || !read_number(at, length, &ret_values[n]))
-            return tool_fail(err, KR_INVALID_ARGUMENT, "--%s %s: %s", option_rows[id].name, text,
-                             n == max ? "too many numbers" : "not a number");
+            return refuse_numbers(id, text, separator, max, err);
         if (at[length] == '\0') {
             n++;
             break;
@@ -137,16 +147,21 @@ const char *nearest(const char *name, const char *const *names, size_t n)
     return best;
 }
 
-void suggest(kr_error *err, const char *name, const char *const *names, size_t n)
+void list_all(kr_error *err, const char *const *names, size_t n)
 {
     char all[sizeof err->advice - 16] = "";
-    const char *near = nearest(name, names, n);
     for (size_t i = 0; i < n; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
+    tool_advice(err, "There is %s", all);
+}
+
+void suggest(kr_error *err, const char *name, const char *const *names, size_t n)
+{
+    const char *near = nearest(name, names, n);
     if (near)
         tool_advice(err, "Did you mean \"%s\"?", near);
     else
-        tool_advice(err, "There is %s", all);
+        list_all(err, names, n);
 }
 
 /* ---- reading the command line ---- */
@@ -220,15 +235,15 @@ static kr_status read_options(invocation *cli, int argc, char **argv, kr_error *
     for (int got, row = -1; (got = getopt_long(argc, argv, letters, longs, &row)) != -1; row = -1) {
         const char *word = argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
         if (got == '?' && optopt >= 256)
-            return tool_fail(err, KR_INVALID_ARGUMENT, "option --%s takes no value",
-                             option_rows[optopt - 256].name);
+            return tool_refuse(err, "Leave out the = and what follows it.", "option --%s takes no value",
+                               option_rows[optopt - 256].name);
         if (got == '?' && optopt > 0)
             return unknown_option(err, (char[]){'-', (char)optopt, '\0'}, cli->command);
         /* getopt also takes an abbreviation; it may mean another option tomorrow */
         if (got == '?' || (row >= 0 && strcspn(word + 2, "=") != strlen(longs[row].name)))
             return unknown_option(err, word, cli->command);
         if (got == ':')
-            return tool_fail(err, KR_INVALID_ARGUMENT, "option %s needs a value", argv[optind - 1]);
+            return tool_refuse(err, "Give it after a blank.", "option %s needs a value", argv[optind - 1]);
         for (int i = 0; i < N_OPTIONS; i++)
             if (got == 256 + i || (got < 256 && got == option_rows[i].letter))
                 keep(cli, (option_id)i, optarg);
@@ -263,11 +278,14 @@ static kr_status read_operands(invocation *cli, int argc, char **argv, kr_error 
     if (cli_has(cli, OPT_HELP))
         return KR_OK;
     if (cli->n_operands < cli->command->min_operands)
-        return tool_fail(err, KR_INVALID_ARGUMENT, "%s needs %s", cli->command->name, cli->command->operands);
-    if (cli->n_operands > cli->command->max_operands)
-        return tool_fail(err, KR_INVALID_ARGUMENT, "%s: one word too many: \"%s\"", cli->command->name,
-                         cli->operands[cli->command->max_operands]);
-    return KR_OK;
+        tool_fail(err, KR_INVALID_ARGUMENT, "%s needs %s", cli->command->name, cli->command->operands);
+    else if (cli->n_operands > cli->command->max_operands)
+        tool_fail(err, KR_INVALID_ARGUMENT, "%s: one word too many: \"%s\"", cli->command->name,
+                  cli->operands[cli->command->max_operands]);
+    else
+        return KR_OK;
+    tool_advice(err, "For example: %s", cli->command->example);
+    return err->status;
 }
 
 static kr_status read_command_line(invocation *cli, int argc, char **argv, kr_error *err)

@@ -315,24 +315,24 @@ static kr_status read_request(const invocation *cli, session *s, request *r, kr_
     ck_full_name(r->op, r->type, r->name, sizeof r->name);
     r->repeat_given = cli_has(cli, OPT_REPEAT);
     if (r->repeat_given && (r->repeat == 0 || r->repeat > 1000000))
-        return tool_fail(err, KR_INVALID_ARGUMENT, "--repeat is from 1 to 1000000");
+        return tool_refuse(err, "Give a number from 1 to 1000000.", "--repeat %s: none, or too many",
+                           cli_value(cli, OPT_REPEAT));
     for (size_t i = 0; i < 3 && n_block; i++) {
         r->block[i] = i < n_block ? (unsigned)block[i] : 1;
         if (r->block[i] == 0 || block[i] > 1024)
-            return tool_fail(err, KR_INVALID_ARGUMENT, "--block %s: each side is from 1 to 1024",
-                             cli_value(cli, OPT_BLOCK));
+            return tool_refuse(err, "Give each side from 1 to 1024.", "--block %s is no block of threads",
+                               cli_value(cli, OPT_BLOCK));
     }
     if (cli_has(cli, OPT_SPLIT) && !r->op->split)
-        return tool_fail(err, KR_INVALID_ARGUMENT, "%s cannot be split over devices", r->op->name);
-    if (cli_has(cli, OPT_SPLIT) && (r->variant || n_block || r->repeat_given))
-        return tool_fail(err, KR_INVALID_ARGUMENT,
-                         "--split launches once, each device as suits it: leave out --%s",
-                         r->variant ? "variant"
-                         : n_block  ? "block"
-                                    : "repeat");
-    if (s->n_devices == 0)
-        return tool_fail(err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
-    return KR_OK;
+        return tool_refuse(err, "Leave out --split; `kregistry list` shows by what an op is split.",
+                           "%s cannot be split over devices", r->op->name);
+    const char *idle = r->variant ? "variant" : n_block ? "block" : r->repeat_given ? "repeat" : NULL;
+    if (cli_has(cli, OPT_SPLIT) && idle) {
+        tool_fail(err, KR_INVALID_ARGUMENT, "--split launches once, each device as suits it");
+        tool_advice(err, "Leave out --split, or leave out --%s.", idle);
+        return err->status;
+    }
+    return s->n_devices ? KR_OK : no_device(err);
 }
 
 /* A device that fails leaves the others alone; the first failure is told after all have had their turn. */

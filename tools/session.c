@@ -197,6 +197,13 @@ static kr_status no_such_device(const session *s, const char *name, kr_error *er
     return err->status;
 }
 
+kr_status no_device(kr_error *err)
+{
+    tool_fail(err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
+    tool_advice(err, "Make one visible (CUDA_VISIBLE_DEVICES), or use --driver softcuda.");
+    return err->status;
+}
+
 static kr_status choose_devices(session *s, const invocation *cli, kr_error *err)
 {
     size_t n = kr_runtime_n_devices(s->runtime);
@@ -211,13 +218,16 @@ static kr_status choose_devices(session *s, const invocation *cli, kr_error *err
         char name[64];
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (strcmp(name, "all") == 0)
+            return tool_refuse(err, "Give --device all, or a list.", "--device %s: all is no part of a list",
+                               list);
         kr_device *device = find_device(s, name);
         if (!device)
             return no_such_device(s, name, err);
         for (size_t i = 0; i < s->n_devices; i++)
             if (s->devices[i] == device)
-                return tool_fail(err, KR_INVALID_ARGUMENT, "--device %s: device %d is named twice", list,
-                                 kr_device_get_info(device)->ordinal);
+                return tool_refuse(err, "Name each once.", "--device %s: device %d is named twice", list,
+                                   kr_device_get_info(device)->ordinal);
         s->devices[s->n_devices++] = device;
         at += length;
         if (!*at)
@@ -296,7 +306,7 @@ static kr_status check_type(const kr_op *op, const char *name, kr_error *err)
     }
     tool_fail(err, KR_INVALID_ARGUMENT, "%s has no type \"%s\"", op->name, name);
     if (op->n_types)
-        suggest(err, name, names, op->n_types);
+        list_all(err, names, op->n_types); /* every type is near every other */
     else
         tool_advice(err, "%s has one type; leave --type out.", op->name);
     return err->status;
@@ -338,12 +348,16 @@ kr_status find_op(const invocation *cli, kr_registry *registry, const char *name
                   kr_type *ret_type, kr_error *err)
 {
     char full_name[128];
+    const char *dot = strchr(name, '.');
+    if (dot && !dot[1])
+        return tool_refuse(err, "Give a type behind the dot, or leave the dot out.", "%s: no type", name);
     const char *type = cli_value(cli, OPT_TYPE);
     const kr_op *op = op_by_plain_name(registry, name);
     if (!op || (!op->n_types && !type)) {
         kr_status status = find_full_name(registry, name, ret_op, ret_type, err);
         if (!status && type && strcmp(type, kr_type_name(*ret_type)) != 0)
-            status = tool_fail(err, KR_INVALID_ARGUMENT, "%s is not of type %s", name, type);
+            status =
+                tool_refuse(err, "Leave out --type, or the name's own.", "%s is not of type %s", name, type);
         return status;
     }
     kr_status status = type ? check_type(op, type, err) : KR_OK;
@@ -479,17 +493,12 @@ kr_status read_sizes(const invocation *cli, const kr_op *op, kr_type type, uint6
         status = cli_number(cli, OPT_N, &n_value, err);
     if (status)
         return status;
-    if (cli_has(cli, OPT_SHAPE) && cli_has(cli, OPT_N)) {
-        tool_fail(err, KR_INVALID_ARGUMENT, "--n %s and --shape %s: only one of them can give the sizes",
-                  cli_value(cli, OPT_N), cli_value(cli, OPT_SHAPE));
-        tool_advice(err, "Leave one of them out.");
-        return err->status;
-    }
-    if (cli_has(cli, OPT_N) && !n_sizes) {
-        tool_fail(err, KR_INVALID_ARGUMENT, "--n %s: %s has no size", cli_value(cli, OPT_N), op->name);
-        tool_advice(err, "Leave --n out.");
-        return err->status;
-    }
+    if (cli_has(cli, OPT_SHAPE) && cli_has(cli, OPT_N))
+        return tool_refuse(err, "Leave one of them out.",
+                           "--n %s and --shape %s: only one of them can give the sizes",
+                           cli_value(cli, OPT_N), cli_value(cli, OPT_SHAPE));
+    if (cli_has(cli, OPT_N) && !n_sizes)
+        return tool_refuse(err, "Leave --n out.", "--n %s: %s has no size", cli_value(cli, OPT_N), op->name);
     if (cli_has(cli, OPT_SHAPE) && n_given != n_free && n_given != n_sizes)
         return wrong_count(cli, op, n_sizes, n_free, err);
     for (size_t i = 0; i < op->n_args; i++) {

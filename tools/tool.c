@@ -11,18 +11,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static void fill(kr_error *err, kr_status status, const char *format, va_list args)
+{
+    memset(err, 0, sizeof *err);
+    err->status = status;
+    err->device = -1;
+    vsnprintf(err->message, sizeof err->message, format, args);
+}
+
 kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
 {
     if (!err)
         return status;
     va_list args;
-    memset(err, 0, sizeof *err);
-    err->status = status;
-    err->device = -1;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    fill(err, status, format, args);
     va_end(args);
     return status;
+}
+
+kr_status tool_refuse(kr_error *err, const char *advice, const char *format, ...)
+{
+    if (!err)
+        return KR_INVALID_ARGUMENT;
+    va_list args;
+    va_start(args, format);
+    fill(err, KR_INVALID_ARGUMENT, format, args);
+    va_end(args);
+    tool_advice(err, "%s", advice);
+    return KR_INVALID_ARGUMENT;
 }
 
 void tool_advice(kr_error *err, const char *format, ...)

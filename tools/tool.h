@@ -12,6 +12,9 @@ kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_advice(kr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same with KR_INVALID_ARGUMENT and one thing to do. */
+kr_status tool_refuse(kr_error *err, const char *advice, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The same for a system call that failed: errno's number, name and text, and one thing to do about it. */
 kr_status tool_fail_errno(kr_error *err, kr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

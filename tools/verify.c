@@ -180,11 +180,11 @@ static kr_status read_options(const invocation *cli, const kr_op *op, kr_type ty
     if (!status)
         status = cli_number(cli, OPT_LIMIT, &limit, err);
     if (!status && (limit < 1 || limit > 86400))
-        status =
-            tool_fail(err, KR_INVALID_ARGUMENT, "--limit %s: 1 to 86400 seconds", cli_value(cli, OPT_LIMIT));
+        status = tool_refuse(err, "Give 1 to 86400 seconds.", "--limit %s is no time to wait",
+                             cli_value(cli, OPT_LIMIT));
     if (!status && number > MAX_SHIFT)
-        status =
-            tool_fail(err, KR_INVALID_ARGUMENT, "--shift %" PRIu64 ": at most %d bytes", number, MAX_SHIFT);
+        status = tool_refuse(err, "Give a smaller one.", "--shift %" PRIu64 ": at most %d bytes", number,
+                             MAX_SHIFT);
     if (!status && op && cli_has(cli, OPT_SHAPE))
         status = read_sizes(cli, op, type, sizes, &given, err);
     *shift = (size_t)number;
@@ -462,8 +462,10 @@ static kr_status nothing_to_verify(const invocation *cli, session *s, const char
         return check_variant(op, variant, err);
     if (glob && !strpbrk(glob, "*?["))
         return status;
-    return tool_fail(err, KR_NOT_FOUND, "no op matches \"%s\"%s%s", glob ? glob : "*",
-                     variant ? " with a variant " : "", variant ? variant : "");
+    tool_fail(err, KR_NOT_FOUND, "no op matches \"%s\"%s%s", glob ? glob : "*",
+              variant ? " with a variant " : "", variant ? variant : "");
+    tool_advice(err, "`kregistry list` shows all ops and their variants.");
+    return err->status;
 }
 
 static kr_status verify_all(const invocation *cli, session *s, tally *t, kr_error *err)
@@ -503,7 +505,7 @@ int run_verify(const invocation *cli)
     if (!status)
         status = session_open(&s, cli, true, &err);
     if (!status && s.n_devices == 0)
-        status = tool_fail(&err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
+        status = no_device(&err);
     if (!status)
         status = verify_all(cli, &s, &t, &err);
     int code = status ? cli_fail(cli, &err) : t.failed || !t.checks ? EXIT_NOT_SO : EXIT_DONE;

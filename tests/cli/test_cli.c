@@ -140,6 +140,11 @@ static const row rows[] = {
     {SOFT "verify saxpy.f32 --shift 18446744073709551615", 2, "--shift 18446744073709551615", SOFTCUDA},
     {SOFT "run saxpy --variant vec5", 2, "Did you mean \"vec4\"?", SOFTCUDA},
     {SOFT "run saxpy --n ten", 2, "not a number", SOFTCUDA},
+    {SOFT "run saxpy --n -1", 2, "a whole number, 0 to 2^64-1", SOFTCUDA},
+    {SOFT "run saxpy --n 18446744073709551616", 2, "a whole number, 0 to 2^64-1", SOFTCUDA},
+    {SOFT "run saxpy --type i32", 2, "There is f32, f64", SOFTCUDA},
+    {SOFT "run saxpy.", 2, "saxpy.: no type", SOFTCUDA},
+    {SOFT "run saxpy --device all,0", 2, "all is no part of a list", SOFTCUDA},
     {SOFT "run saxpy --shape 10x10", 2, "--shape 10x10", SOFTCUDA},
     {SOFT "run saxpy --n 10 --block 2048", 2, "--block 2048", SOFTCUDA},
     {SOFT "run rgb_to_gray --shape 10x10x5x10", 2, "must be at least 3*width = 30", SOFTCUDA},
@@ -255,6 +260,8 @@ START_TEST(json)
     static const char *const keys[] = {"status", "code", "api", "message", "advice", "op", "device"};
     for (size_t i = 0; error && i < sizeof keys / sizeof *keys; i++)
         ck_assert_msg(json_object_get(error, keys[i]) != NULL, "kregistry %s: no error.%s", words, keys[i]);
+    ck_assert_msg(!error || json_is_string(json_object_get(error, "advice")), "kregistry %s: no advice\n%s",
+                  words, a->out);
     json_decref(document);
 }
 END_TEST
