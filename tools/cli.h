@@ -122,6 +122,8 @@ const char *color(FILE *to, bool good);
 const char *plain(FILE *to);
 void set_color(const char *when); /* auto, always, never */
 
+/* Says which op it is about, where it does not. */
+void about_op(kr_error *err, const char *full_name);
 /* Prints the error (JSON on standard output, else text on standard error) and returns the exit code. */
 int cli_fail(const invocation *cli, const kr_error *err);
 /* Before anything else is said: `json` for errors too. */
@@ -137,6 +139,8 @@ bool open_standard_files(void);
 kr_status claim_stdout(kr_error *err);
 /* At the end: the code, or that of an output that could not be written, which is told. */
 int end_output(int code);
+/* Any text: bytes that a terminal would obey, but for the ends of lines and tabs, as \xNN. */
+void put_text(FILE *to, const char *text);
 /* Any bytes: those that are not UTF-8 as \xNN. */
 json_t *json_any_text(const char *text);
 json_t *json_text(const char *text); /* the same; null where NULL or empty */

@@ -116,7 +116,7 @@ static int print(const invocation *cli, const kr_compiled *c)
 {
     char arch[24];
     if (!cli->json) {
-        fprintf(stderr, "%s", c->log);
+        put_text(stderr, c->log);
         printf("%s: %s %s, %zu bytes\n", cli_value(cli, OPT_OUTPUT), kr_image_kind_name(c->kind),
                arch_text(c->kind, c->arch, arch), c->image_bytes);
         for (size_t i = 0; i < c->n_entries; i++)

@@ -88,19 +88,23 @@ int run_explain(const invocation *cli)
     kr_error err;
     const kr_op *op;
     kr_type type;
-    char name[64];
+    char name[64] = "";
     asked a = {0};
     kr_explanation *e = tool_alloc(sizeof *e);
     kr_status status = session_open(&s, cli, !cli_has(cli, OPT_CC), &err);
     if (!status)
         status = find_op(cli, s.registry, cli->operands[0], &op, &type, &err);
-    if (!status)
+    if (!status) {
+        ck_full_name(op, type, name, sizeof name);
         status = check_variant(op, cli_value(cli, OPT_VARIANT), &err);
+    }
     if (!status)
         status = describe(&s, cli, &a, &err);
     if (!status)
-        status = kr_registry_explain(s.registry, ck_full_name(op, type, name, sizeof name), &a.facts.machine,
-                                     cli_value(cli, OPT_VARIANT), e, &err);
+        status =
+            kr_registry_explain(s.registry, name, &a.facts.machine, cli_value(cli, OPT_VARIANT), e, &err);
+    if (status)
+        about_op(&err, name);
     int code = status ? cli_fail(cli, &err) : chosen_of(e) ? EXIT_DONE : EXIT_NOT_SO;
     if (!status && cli->json)
         cli_print(explanation_json(name, &a, e), 0);

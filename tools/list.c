@@ -59,7 +59,9 @@ static void print_op(kr_registry *registry, const kr_op *op)
     printf("%s", op->name);
     for (size_t i = 0; i < op->n_types; i++)
         printf("%s%s", i ? " " : ".", kr_type_name(op->types[i]));
-    printf("\n    %s\n", op->brief);
+    printf("\n    ");
+    put_text(stdout, op->brief);
+    printf("\n");
     for (size_t i = 0; i < op->n_args; i++) {
         const kr_op_arg *a = &op->args[i];
         printf("    arg      %s %s%s%s%s %s\n", a->name, a->type, a->shape ? "[" : "",

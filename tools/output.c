@@ -206,6 +206,23 @@ int cli_print(json_t *whole, int code)
     return code;
 }
 
+void about_op(kr_error *err, const char *full_name)
+{
+    if (!*err->op)
+        snprintf(err->op, sizeof err->op, "%s", full_name);
+}
+
+void put_text(FILE *to, const char *text)
+{
+    for (; *text; text++) {
+        const unsigned char byte = (unsigned char)*text;
+        if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 127)
+            fprintf(to, "\\x%02X", byte);
+        else
+            putc(byte, to);
+    }
+}
+
 /* The library prints "error: ..."; that word gets the colour. */
 static void print_error(const kr_error *err)
 {
@@ -217,10 +234,12 @@ static void print_error(const kr_error *err)
         kr_error_print(err, memory);
         fclose(memory);
     }
-    if (text && strncmp(text, word, n) == 0)
-        fprintf(stderr, "%s%s%s%s", color(stderr, false), word, plain(stderr), text + n);
-    else
+    if (text && strncmp(text, word, n) == 0) {
+        fprintf(stderr, "%s%s%s", color(stderr, false), word, plain(stderr));
+        put_text(stderr, text + n);
+    } else {
         kr_error_print(err, stderr);
+    }
     free(text);
 }
 

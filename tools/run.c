@@ -300,8 +300,10 @@ static kr_status read_request(const invocation *cli, session *s, request *r, kr_
     kr_status status = find_op(cli, s->registry, cli->operands[0], &r->op, &r->type, err);
     r->variant = cli_value(cli, OPT_VARIANT);
     r->seed = 1;
-    if (!status)
-        status = check_variant(r->op, r->variant, err);
+    if (status)
+        return status;
+    ck_full_name(r->op, r->type, r->name, sizeof r->name);
+    status = check_variant(r->op, r->variant, err);
     if (!status)
         status = read_sizes(cli, r->op, r->type, r->sizes, &given, err);
     if (!status)
@@ -312,7 +314,6 @@ static kr_status read_request(const invocation *cli, session *s, request *r, kr_
         status = cli_number(cli, OPT_REPEAT, &r->repeat, err);
     if (status)
         return status;
-    ck_full_name(r->op, r->type, r->name, sizeof r->name);
     r->repeat_given = cli_has(cli, OPT_REPEAT);
     if (r->repeat_given && (r->repeat == 0 || r->repeat > 1000000))
         return tool_refuse(err, "Give a number from 1 to 1000000.", "--repeat %s: none, or too many",
@@ -395,6 +396,8 @@ int run_run(const invocation *cli)
     if (!status && r.trace)
         status = write_trace(cli, r.trace, &err);
     json_decref(r.trace);
+    if (status)
+        about_op(&err, r.name);
     int code = status ? cli_fail(cli, &err) : ok ? EXIT_DONE : EXIT_NOT_SO;
     if (!status && cli->json) {
         json_object_set_new(document, "driver", json_string(kr_runtime_driver(s.runtime).kind));

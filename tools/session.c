@@ -447,8 +447,9 @@ static kr_status too_small(const kr_op *op, size_t arg, uint64_t value, uint64_t
     const char *text = op->args[arg].minimum, *name = op->args[arg].name;
     snprintf(number, sizeof number, "%" PRIu64, minimum);
     bool same = strcmp(text, number) == 0;
-    tool_fail(err, KR_INVALID_ARGUMENT, "%s: %s is %" PRIu64 " but must be at least %s%s%s", op->name, name,
-              value, text, same ? "" : " = ", same ? "" : number);
+    tool_fail(err, KR_INVALID_ARGUMENT, "%s is %" PRIu64 " but must be at least %s%s%s", name, value, text,
+              same ? "" : " = ", same ? "" : number);
+    about_op(err, op->name);
     tool_advice(err, "Give %s %s or more.", name, number);
     return err->status;
 }

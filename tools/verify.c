@@ -376,6 +376,7 @@ static kr_status hear(tally *t, const char *name, char *const *words, FILE *stor
             if (why == KR_INVALID_ARGUMENT || why == KR_NOT_ON_THIS_DEVICE || why == KR_NOT_ON_THIS_MACHINE) {
                 status = tool_fail(err, why, "%s", message);
                 tool_advice(err, "%s", json_string_value(json_object_get(part, "advice")));
+                about_op(err, name);
                 err->api = (kr_api)json_integer_value(json_object_get(part, "api"));
                 err->code = (int)json_integer_value(json_object_get(part, "code"));
             } else {

@@ -470,6 +470,21 @@ START_TEST(any_bytes_are_json)
 }
 END_TEST
 
+/* A terminal obeys nobody but the command. */
+START_TEST(no_byte_commands_the_terminal)
+{
+    static const char op[] = "//! op loud\n//! brief y = \033[2J0\n//! types T = f32\n//! arg n u64 size\n"
+                             "//! arg y T[n] out\n//! variant grid\n//! launch elementwise n\n"
+                             "//! compare exact\n//! source none\n#ifdef KR_VARIANT_grid\n#endif\n";
+    write_text("loud.cu", op, strlen(op));
+    const answer *a = run("list loud --ops TMP/loud.cu");
+    if (a->code == 0)
+        ck_assert_msg(strstr(a->out, "y = \\x1B[2J0") && !strchr(a->out, '\033'), "%s", a->out);
+    a = run("list $(printf 'a\\033[2Jb')");
+    ck_assert_msg(strstr(a->err, "a\\x1B[2Jb") && !strchr(a->err, '\033'), "%s", a->err);
+}
+END_TEST
+
 /* The repeat line of a whole op, whatever its file is called. */
 START_TEST(repeat_repeats_ops)
 {
@@ -823,6 +838,10 @@ START_TEST(json_of_a_fault)
     ck_assert_str_eq(json_string_value(json_object_get(error, "api")), "cuda");
     ck_assert_str_eq(json_string_value(json_object_get(error, "code_name")), "CUDA_ERROR_ILLEGAL_ADDRESS");
     ck_assert_ptr_nonnull(json_object_get(error, "function"));
+    ck_assert_str_eq(json_string_value(json_object_get(error, "op")), "faults");
+    json_decref(document);
+    document = json_loads(run(SOFT "run saxpy.f32 --n ten --json")->out, 0, NULL);
+    ck_assert_str_eq(json_string_value(find(document, "error/op", strlen("error/op"))), "saxpy.f32");
     json_decref(document);
 }
 END_TEST
@@ -889,6 +908,7 @@ int main(void)
     tcase_add_loop_test(cases, no_reference_is_not_verified, 0, 2);
     tcase_add_test(cases, kernels_print_elsewhere);
     tcase_add_test(cases, any_bytes_are_json);
+    tcase_add_test(cases, no_byte_commands_the_terminal);
     tcase_add_test(cases, repeat_repeats_ops);
     tcase_add_test(cases, a_nul_in_a_source);
     tcase_add_test(cases, outputs_are_written_as_they_are);
