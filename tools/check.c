@@ -14,6 +14,7 @@ typedef struct coverage {
     kr_cc ccs[MAX_CCS];
     size_t n_ccs;
     size_t missing;
+    size_t untried; /* to be compiled by NVRTC */
     kr_explanation explanation;
 } coverage;
 
@@ -36,9 +37,10 @@ static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells
     const kr_candidate *one = decisive(&c->explanation);
     bool runs = one && one->chosen;
     c->missing += !runs;
-    json_array_append_new(cells,
-                          json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
-                                    runs ? one->how : "none", "reason", json_text(one ? one->reason : NULL)));
+    c->untried += runs && is_untried(one);
+    json_array_append_new(cells, json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
+                                           runs ? one->how : "none", "reason",
+                                           one ? json_reason(one) : json_null()));
     return KR_OK;
 }
 
@@ -83,6 +85,8 @@ static void print_table(const coverage *c, const json_t *ops)
         printf("\n");
     }
     printf("%zu missing\n", c->missing);
+    if (c->untried)
+        printf("nvrtc: left to NVRTC, not compiled here; `kregistry verify` compiles and runs\n");
 }
 
 static json_t *coverage_json(const coverage *c, json_t *ops)

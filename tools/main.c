@@ -343,69 +343,82 @@ static int help(const cli_command *command)
 
 /* ---- completion ---- */
 
-static void print_words(const cli_command *command)
+static void write_words(FILE *to, const cli_command *command)
 {
     uint64_t options = options_of(command);
     for (int i = 0; i < N_OPTIONS; i++)
         if (options >> i & 1 && option_rows[i].help)
-            printf(" --%s", option_rows[i].name);
+            fprintf(to, " --%s", option_rows[i].name);
 }
 
-static void print_bash(void)
+static void write_bash(FILE *to)
 {
-    printf("_kregistry() {\n    local word=${COMP_WORDS[COMP_CWORD]} command= words= i\n"
-           "    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n");
+    fprintf(to, "_kregistry() {\n    local word=${COMP_WORDS[COMP_CWORD]} command= words= i\n"
+                "    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n");
     for (size_t i = 0; i < n_commands; i++)
-        printf("        %s) command=%s ;;\n", commands[i].name, commands[i].name);
-    printf("        esac\n    done\n    case $command in\n    '') words=\"");
+        fprintf(to, "        %s) command=%s ;;\n", commands[i].name, commands[i].name);
+    fprintf(to, "        esac\n    done\n    case $command in\n    '') words=\"");
     for (size_t i = 0; i < n_commands; i++)
-        printf("%s ", commands[i].name);
-    print_words(NULL);
-    printf("\" ;;\n");
+        fprintf(to, "%s ", commands[i].name);
+    write_words(to, NULL);
+    fprintf(to, "\" ;;\n");
     for (size_t i = 0; i < n_commands; i++) {
-        printf("    %s) words=\"", commands[i].name);
-        print_words(&commands[i]);
-        printf("\" ;;\n");
+        fprintf(to, "    %s) words=\"", commands[i].name);
+        write_words(to, &commands[i]);
+        fprintf(to, "\" ;;\n");
     }
-    printf("    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n}\n"
-           "complete -F _kregistry kregistry\n");
+    fprintf(to,
+            "    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n}\n"
+            "complete -F _kregistry kregistry\n");
 }
 
-static void print_fish(void)
+static void write_fish(FILE *to)
 {
     for (size_t i = 0; i < n_commands; i++)
-        printf("complete -c kregistry -n __fish_use_subcommand -a %s -d '%s'\n", commands[i].name,
-               commands[i].summary);
+        fprintf(to, "complete -c kregistry -n __fish_use_subcommand -a %s -d '%s'\n", commands[i].name,
+                commands[i].summary);
     for (size_t i = 0; i <= n_commands; i++)
         for (int o = 0; o < N_OPTIONS; o++) {
             uint64_t options = i < n_commands ? commands[i].options : GLOBAL_OPTIONS;
             if (!(options >> o & 1) || !option_rows[o].help)
                 continue;
-            printf("complete -c kregistry -l %s -d '%s'%s", option_rows[o].name, option_rows[o].help,
-                   option_rows[o].value ? " -r" : "");
+            fprintf(to, "complete -c kregistry -l %s -d '%s'%s", option_rows[o].name, option_rows[o].help,
+                    option_rows[o].value ? " -r" : "");
             if (i < n_commands)
-                printf(" -n '__fish_seen_subcommand_from %s'", commands[i].name);
-            printf("\n");
+                fprintf(to, " -n '__fish_seen_subcommand_from %s'", commands[i].name);
+            fprintf(to, "\n");
         }
+}
+
+static void write_zsh(FILE *to)
+{
+    fprintf(to, "#compdef kregistry\nautoload -U +X bashcompinit && bashcompinit\n");
+    write_bash(to);
 }
 
 int run_completion(const invocation *cli)
 {
     static const char *const shells[] = {"bash", "zsh", "fish"};
+    static void (*const writers[])(FILE * to) = {write_bash, write_zsh, write_fish};
     const char *shell = cli->operands[0];
     kr_error err;
-    if (strcmp(shell, "fish") == 0) {
-        print_fish();
+    for (size_t i = 0; i < 3; i++) {
+        char *script = NULL;
+        size_t bytes;
+        if (strcmp(shell, shells[i]) != 0)
+            continue;
+        FILE *to = tool_memory_file(&script, &bytes);
+        writers[i](to);
+        fclose(to);
+        if (cli->json)
+            cli_print(json_pack("{s:s, s:s}", "shell", shell, "script", script), 0);
+        else
+            fputs(script, stdout);
+        free(script);
         return EXIT_DONE;
     }
-    if (strcmp(shell, "zsh") == 0)
-        printf("#compdef kregistry\nautoload -U +X bashcompinit && bashcompinit\n");
-    else if (strcmp(shell, "bash") != 0) {
-        unknown(&err, "shell", shell, shells, 3);
-        return cli_fail(cli, &err);
-    }
-    print_bash();
-    return EXIT_DONE;
+    unknown(&err, "shell", shell, shells, 3);
+    return cli_fail(cli, &err);
 }
 
 /* ---- main ---- */

@@ -63,8 +63,14 @@ static bool find_softcuda(char *path, size_t bytes)
 static kr_status open_softcuda(session *s, const invocation *cli, kr_error *err)
 {
     s->driver = s->driver_path;
-    if (find_softcuda(s->driver_path, sizeof s->driver_path))
-        return open_runtime(s, cli, s->driver_path, err);
+    const char *simulated = getenv("KREGISTRY_SOFTCUDA_DEVICES");
+    if (find_softcuda(s->driver_path, sizeof s->driver_path)) {
+        kr_status status = open_runtime(s, cli, s->driver_path, err);
+        if (status == KR_NOT_ON_THIS_MACHINE && simulated && !*simulated)
+            tool_advice(err,
+                        "KREGISTRY_SOFTCUDA_DEVICES is empty: no devices. Name some, as sm_90, or unset it.");
+        return status;
+    }
     tool_fail(err, KR_NOT_ON_THIS_MACHINE, "softcuda's libcuda.so.1 is not beside this program");
     tool_advice(err, "Set KREGISTRY_SOFTCUDA to its path.");
     return err->status;

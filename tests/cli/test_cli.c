@@ -49,6 +49,8 @@ static const row rows[] = {
     {"version", 0, "kregistry 0.1.0", 0},
     {NO_DRIVER "version", 0, "driver none", 0},
     {"completion bash", 0, "complete -F _kregistry kregistry", 0},
+    {"completion zsh", 0, "compdef kregistry", 0},
+    {"completion fish", 0, "complete -c kregistry", 0},
     {"completion tcsh", 2, "unknown shell", 0},
     /* without a driver */
     {NO_DRIVER "list saxpy", 0, "y[i] = a * x[i] + y[i]", 0},
@@ -70,6 +72,8 @@ static const row rows[] = {
     {"check --cc 7.5,9.0,12.0 --nvrtc-archs 75,80,90,120", 0, "0 missing", 0},
     {"check saxpy --cc 9.0 --no-nvrtc --driver-version 11.0", 1, NULL, 0},
     {"check saxpy", 2, "--cc", 0},
+    {"check no_compile --ops OPS/no_compile.cu --cc 9.0 --nvrtc-archs 90", 0, "not compiled here", 0},
+    {"explain no_compile --ops OPS/no_compile.cu --cc 9.0 --nvrtc-archs 90", 0, "not compiled here", 0},
     {"check saxpi --cc 9.0", 2, "Did you mean \"saxpy\"?", 0},
     {"check --cc 9.0,x", 2, "x", 0},
     {"check --cc 9.0a", 2, "9.0a: a belongs to an image's target", 0},
@@ -243,8 +247,7 @@ START_TEST(json)
 {
     const row *r = &rows[_i];
     char words[2048];
-    if (r->needs & ~available || strstr(r->words, "help") || strstr(r->words, "completion bash") ||
-        !*r->words)
+    if (r->needs & ~available || strstr(r->words, "help") || !*r->words)
         return;
     snprintf(words, sizeof words, "--json %s", r->words);
     const answer *a = run(words);
@@ -315,6 +318,7 @@ static const struct {
      "kind arch bytes entries cached log", NVRTC},
     {NO_DRIVER "doctor", "checks/name checks/ok checks/detail checks/advice", 0},
     {"version", "kregistry nvrtc driver", 0},
+    {"completion bash", "shell script", 0},
 };
 
 static json_t *find(json_t *in, const char *path, size_t length)
@@ -800,6 +804,7 @@ START_TEST(why_there_are_no_devices)
     const answer *a = run(SOFT "devices");
     ck_assert_int_eq(a->code, 0);
     ck_assert_ptr_nonnull(strstr(a->out, "CUDA_ERROR_NO_DEVICE"));
+    ck_assert_ptr_nonnull(strstr(run(SOFT "run saxpy")->err, "KREGISTRY_SOFTCUDA_DEVICES is empty"));
     unsetenv("KREGISTRY_SOFTCUDA_DEVICES");
 }
 END_TEST
