@@ -15,7 +15,8 @@ typedef struct kr_nvrtc kr_nvrtc;
 
 /* path: that file or folder alone. NULL: what KREGISTRY_NVRTC names alone, else look where NVRTC lives:
  * already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system folders; 11.2 or later. The
- * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. */
+ * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. KR_IO: no
+ * descriptor is left, so nothing is known of what is installed. */
 KR_API kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
 KR_API void kr_nvrtc_close(kr_nvrtc **nvrtc); /* frees the handle; the library stays loaded */
 

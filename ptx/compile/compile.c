@@ -138,24 +138,20 @@ static kr_status list_options(compile_job *job)
     return KR_OK;
 }
 
-static bool holds_file(const char *folder, const char *name)
-{
-    kr__text path = {0};
-    kr__text_add(&path, "%s/%s", folder, name);
-    const bool holds = !path.failed && kr__file_exists(path.data);
-    kr__text_free(&path);
-    return holds;
-}
-
-/* As text, or in a folder: NVRTC looks for a header among the texts first, so ours would hide the file. */
-static bool gives_header(const kr_compile_options *given, const char *name)
+/* As text, or in a folder: NVRTC looks for a header among the texts first, so ours would hide the file.
+ * `path` is room for a path, and remembers where there was none. */
+static bool gives_header(const kr_compile_options *given, const char *name, kr__text *path)
 {
     for (size_t i = 0; i < given->n_headers; i++)
         if (strcmp(given->header_names[i], name) == 0)
             return true;
     for (size_t i = 0; i < given->n_options; i++) {
         const char *folder = kr__include_folder(given->options, i);
-        if (folder && holds_file(folder, name))
+        if (!folder)
+            continue;
+        path->bytes = 0;
+        kr__text_add(path, "%s/%s", folder, name);
+        if (!path->failed && kr__file_exists(path->data))
             return true;
     }
     return false;
@@ -170,18 +166,23 @@ static kr_status list_headers(compile_job *job)
     if (!job->header_names || !job->header_texts)
         return KR_OUT_OF_HOST_MEMORY;
     size_t n = given->n_headers;
+    kr__text path = {0};
     for (size_t i = 0; i < n; i++) {
         job->header_names[i] = given->header_names[i];
         job->header_texts[i] = given->header_texts[i];
     }
     for (size_t i = 0; i < kr__n_virtual_headers; i++) {
-        if (gives_header(given, kr__virtual_headers[i].name))
+        if (gives_header(given, kr__virtual_headers[i].name, &path))
             continue;
         job->header_names[n] = kr__virtual_headers[i].name;
         job->header_texts[n++] = kr__virtual_headers[i].text;
     }
     job->n_headers = n;
-    return KR_OK;
+    const bool failed = path.failed;
+    kr__text_free(&path);
+    return failed ? KR_FAIL(job->err, KR_OUT_OF_HOST_MEMORY, "no host memory to look for headers of %s",
+                            job->name)
+                  : KR_OK;
 }
 
 /* ---- the compile ---- */
