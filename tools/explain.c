@@ -29,7 +29,7 @@ static kr_status describe(session *s, const invocation *cli, asked *a, kr_error 
             status = find_nvrtc_archs(cli, &a->facts, err);
     } else if (s->n_devices == 0) {
         tool_fail(err, KR_NOT_ON_THIS_MACHINE, "the driver has no device");
-        tool_advice(err, "Ask of one that is not here: --cc X.Y");
+        tool_advice(err, "Ask of one that is not here with --cc X.Y.");
         return err->status;
     } else {
         status = kr_registry_machine(s->registry, s->devices[0], &a->facts.machine, err);
