@@ -403,10 +403,10 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned va
     sc_stream *stream;
     TRY(sc_stream_enter(handle, &stream));
     size_t bytes;
-    if (to % element || __builtin_mul_overflow(width, element, &bytes))
-        return CUDA_ERROR_INVALID_VALUE;
     if (!width || !height)
         return CUDA_SUCCESS;
+    if (to % element || __builtin_mul_overflow(width, element, &bytes))
+        return CUDA_ERROR_INVALID_VALUE;
     pitch = height == 1 ? bytes : pitch;
     if (pitch < bytes || pitch % element)
         return CUDA_ERROR_INVALID_VALUE;

@@ -126,15 +126,23 @@ static void no_attribute(CUpointer_attribute attribute, CUdeviceptr address, voi
     }
 }
 
-/* One after the other, up to one that cannot be asked together with others. */
+/* Can it be asked together with others? */
+static bool is_joint(CUpointer_attribute attribute)
+{
+    return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT &&
+           attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE &&
+           attribute != CU_POINTER_ATTRIBUTE_P2P_TOKENS;
+}
+
+/* One after the other, up to one that cannot be asked so. */
 API(cuPointerGetAttributes, unsigned n, CUpointer_attribute *attributes, void **data, CUdeviceptr address)
 {
-    TRY(sc_entered());
+    TRY(sc_initialized());
     if (!n || !attributes || !data)
         return CUDA_ERROR_INVALID_VALUE;
     const sc_block *block = sc_block_around(address);
     for (unsigned i = 0; i < n; i++) {
-        if (!data[i] || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
+        if (!data[i] || !is_joint(attributes[i]))
             return CUDA_ERROR_INVALID_VALUE;
         if (!block)
             no_attribute(attributes[i], address, data[i]);
@@ -144,11 +152,13 @@ API(cuPointerGetAttributes, unsigned n, CUpointer_attribute *attributes, void **
     return CUDA_SUCCESS;
 }
 
+/* Without a context too, and after a fault; not in a context that has ended. */
 API(cuPointerSetAttribute, const void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
-    TRY(sc_entered());
+    TRY(sc_initialized());
+    const sc_context *current = sc_current();
     sc_block *block = sc_block_around(address);
-    if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !block)
+    if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !block || (current && !current->alive))
         return CUDA_ERROR_INVALID_VALUE;
     block->sync_memops = *(const unsigned *)value != 0;
     return CUDA_SUCCESS;

@@ -144,7 +144,8 @@ static CUdeviceptr context_ended(void)
     X(pooled_freed, at(pooled_freed(), 0))                            \
     X(of_own_pool, at(of_own_pool(), 8))                              \
     X(plain, at(plain(BYTES), 0))                                     \
-    X(nothing, at(0, 0))
+    X(nothing, at(0, 0))                                              \
+    X(garbage, at(GARBAGE, 0))
 
 /* ---- the questions ---- */
 
@@ -243,6 +244,71 @@ static void ask_to_set(asked of)
     }
 KINDS(ASKS)
 
+static void ids(void)
+{
+    unsigned long long a, b, c;
+    begin();
+    CUdeviceptr p = device(BYTES), q = device(BYTES);
+    MUST(cuPointerGetAttribute(&a, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+    MUST(cuPointerGetAttribute(&b, CU_POINTER_ATTRIBUTE_BUFFER_ID, p + 4));
+    MUST(cuPointerGetAttribute(&c, CU_POINTER_ATTRIBUTE_BUFFER_ID, q));
+    say(" buffer %d %d", a == b, a < c);
+    MUST(cuMemFree_v2(q));
+    q = device(BYTES);
+    MUST(cuPointerGetAttribute(&b, CU_POINTER_ATTRIBUTE_BUFFER_ID, q));
+    say(" %d", c < b);
+}
+
+static void each_wrong(void)
+{
+    answer a;
+    begin();
+    CUdeviceptr p = device(BYTES);
+    ASK(cuPointerGetAttribute(NULL, CU_POINTER_ATTRIBUTE_CONTEXT, p));
+    ASK(cuPointerGetAttribute(NULL, CU_POINTER_ATTRIBUTE_CONTEXT, 0));
+    ASK(cuPointerGetAttribute(&a, 0, p));
+    ASK(cuPointerGetAttribute(&a, 22, p));
+    ASK(cuPointerGetAttribute(&a, 99, 0));
+    ASK(cuPointerGetAttribute(&a, (CUpointer_attribute)-1, p));
+}
+
+static void together_wrong(void)
+{
+    answer a[2];
+    void *data[2] = {&a[0], &a[1]};
+    CUpointer_attribute which[2] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    CUcontext context = begin();
+    CUdeviceptr p = device(BYTES);
+    ASK(cuPointerGetAttributes(0, which, data, p));
+    ASK(cuPointerGetAttributes(2, NULL, data, p));
+    ASK(cuPointerGetAttributes(2, which, NULL, p));
+    for (int wrong = 0; wrong < 30; wrong += 22) {
+        memset(a, 0xee, sizeof a);
+        which[1] = wrong;
+        ASK(cuPointerGetAttributes(2, which, data, p));
+        say_answer(which[0], &a[0], at(p, 0), context);
+        ASK(cuPointerGetAttributes(2, which, data, 0));
+    }
+    which[1] = which[0];
+    ASK(cuPointerGetAttributes(2, which, data, p));
+    data[0] = NULL;
+    ASK(cuPointerGetAttributes(2, which, data, p));
+}
+
+static void set_wrong(void)
+{
+    const unsigned on = 1;
+    begin();
+    CUdeviceptr p = device(BYTES);
+    ASK(cuPointerSetAttribute(NULL, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 0));
+    ASK(cuPointerSetAttribute(&on, 99, p));
+    ASK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p + BYTES));
+    ASK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p + 4));
+    unsigned got = 77;
+    ASK(cuPointerGetAttribute(&got, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+    say(" %u", got);
+}
+
 static void each_call(CUdeviceptr p)
 {
     answer a;
@@ -265,7 +331,44 @@ static void before_init(void)
     each_call(GARBAGE);
 }
 
+static void without_context(void)
+{
+    begin();
+    CUdeviceptr p = device(BYTES);
+    MUST(cuCtxSetCurrent(NULL));
+    each_call(p);
+    each_call(plain(4));
+}
+
+static void after_context(void)
+{
+    CUcontext context;
+    begin();
+    CUdeviceptr p = device(BYTES);
+    MUST(cuCtxCreate_v2(&context, 0, 0));
+    MUST(cuCtxDestroy_v2(context));
+    MUST(cuCtxSetCurrent(NULL));
+    MUST(cuCtxCreate_v2(&context, 0, 0));
+    CUdeviceptr q = device(BYTES);
+    MUST(cuCtxPushCurrent_v2(context));
+    MUST(cuCtxDestroy_v2(context));
+    each_call(p);
+    each_call(q);
+}
+
+static void after_fault(void)
+{
+    begin();
+    CUdeviceptr p = device(BYTES);
+    fault_here();
+    each_call(p);
+    each_call(plain(4));
+}
+
 #define CASES(kind, make) {#kind, ask_##kind},
-static const fact facts[] = {KINDS(CASES){"before_init", before_init}};
+static const fact facts[] = {KINDS(CASES){"ids", ids},           {"each_wrong", each_wrong},
+                             {"together_wrong", together_wrong}, {"set_wrong", set_wrong},
+                             {"before_init", before_init},       {"without_context", without_context},
+                             {"after_context", after_context},   {"after_fault", after_fault}};
 
 FACTS_MAIN(facts)
