@@ -489,6 +489,8 @@ typedef enum CUarray_format {
     CU_AD_FORMAT_SIGNED_INT32 = 10,
     CU_AD_FORMAT_HALF = 16,
     CU_AD_FORMAT_FLOAT = 32,
+    CU_AD_FORMAT_UNORM_INT_101010_2 = 0x50,
+    CU_AD_FORMAT_SNORM_INT16X4 = 0xcb,
 } CUarray_format;
 
 typedef enum CUmemAllocationGranularity_flags {

@@ -160,7 +160,7 @@ static void end(sc_context *context)
     context->alive = false;
     sc_unlock();
     sc_leaks_tell(context);
-    static const sc_kind kinds[] = {SC_EVENT, SC_MODULE, SC_LINK};
+    static const sc_kind kinds[] = {SC_EVENT, SC_MODULE, SC_LINK, SC_ARRAY};
     for (size_t i = 0; i < KR_COUNT(kinds); i++) {
         for (sc_object *object; (object = sc_object_of(context, kinds[i]));) {
             if (kinds[i] == SC_MODULE) {

@@ -211,16 +211,36 @@ typedef struct place {
     const void *host;
     CUdeviceptr device;
     CUarray array;
-    size_t x, y, z, pitch, height;
+    size_t x, y, z, pitch, height, level;
 } place;
+
+static bool is_within(size_t at, size_t n, size_t size)
+{
+    return at <= size && n <= size - at;
+}
+
+/* An array has a pitch and a height of its own, and one level. */
+static CUresult read_array(const place *p, extent e, copy_plane *ret_plane)
+{
+    const sc_array *array = sc_array_find(p->array);
+    bool valid = array && !p->level && is_within(p->x, e.width, array->row_bytes) &&
+                 is_within(p->y, e.height, array->rows) && is_within(p->z, e.depth, array->layers);
+    if (!valid)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!array->start)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    const size_t pitch = array->row_bytes, layer = pitch * array->rows;
+    *ret_plane = (copy_plane){array->start + p->z * layer + p->y * pitch + p->x, pitch, layer, ON_DEVICE};
+    return CUDA_SUCCESS;
+}
 
 /* A pitch of 0 is that of the rows that are copied; a height of 0 likewise. */
 static CUresult read_place(place p, extent e, copy_plane *ret_plane)
 {
     size_t row, rows, layer, offset, in_layers;
-    if (p.type == CU_MEMORYTYPE_ARRAY && p.array)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (p.type < CU_MEMORYTYPE_HOST || p.type > CU_MEMORYTYPE_UNIFIED || p.type == CU_MEMORYTYPE_ARRAY)
+    if (p.type == CU_MEMORYTYPE_ARRAY)
+        return read_array(&p, e, ret_plane);
+    if (p.type < CU_MEMORYTYPE_HOST || p.type > CU_MEMORYTYPE_UNIFIED)
         return CUDA_ERROR_INVALID_VALUE;
     if (__builtin_add_overflow(p.x, e.width, &row) || __builtin_add_overflow(p.y, e.height, &rows))
         return CUDA_ERROR_INVALID_VALUE;
@@ -252,10 +272,10 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool wait)
     TRY(enter(handle, &stream));
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
-    const place from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, c->srcXInBytes, c->srcY, 0,
-                        c->srcPitch,      0};
-    const place to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstXInBytes, c->dstY, 0,
-                      c->dstPitch,      0};
+    const place from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, c->srcXInBytes,
+                        c->srcY,          0,          c->srcPitch,  0,           0};
+    const place to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstXInBytes,
+                      c->dstY,          0,          c->dstPitch,  0,           0};
     return copy_box(to, from, (extent){c->WidthInBytes, c->Height, 1}, stream, wait);
 }
 
@@ -278,7 +298,7 @@ API_STREAM(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *params, CUstream stream), (
 #define PLACE_3D(c, end)                                                                             \
     {                                                                                                \
         (c)->end##MemoryType, (c)->end##Host, (c)->end##Device, (c)->end##Array, (c)->end##XInBytes, \
-            (c)->end##Y, (c)->end##Z, (c)->end##Pitch, (c)->end##Height                              \
+            (c)->end##Y, (c)->end##Z, (c)->end##Pitch, (c)->end##Height, (c)->end##LOD               \
     }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream handle, bool wait)
@@ -320,6 +340,71 @@ API_SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER *params), (params))
 API_STREAM(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *params, CUstream stream), (params, stream))
 {
     return copy_3d_peer(params, stream, false);
+}
+
+/* ---- arrays by an offset into the first row ---- */
+
+static place in_array(CUarray array, size_t offset)
+{
+    return (place){.type = CU_MEMORYTYPE_ARRAY, .array = array, .x = offset};
+}
+
+static place on_host(const void *host)
+{
+    return (place){.type = CU_MEMORYTYPE_HOST, .host = host};
+}
+
+static place on_device(CUdeviceptr device)
+{
+    return (place){.type = CU_MEMORYTYPE_DEVICE, .device = device};
+}
+
+static CUresult copy_row(place to, place from, size_t bytes, CUstream handle, bool wait)
+{
+    sc_stream *stream;
+    TRY(enter(handle, &stream));
+    return copy_box(to, from, (extent){bytes, 1, 1}, stream, wait);
+}
+
+API_SYNC(cuMemcpyHtoA_v2, (CUarray to, size_t offset, const void *from, size_t bytes),
+         (to, offset, from, bytes))
+{
+    return copy_row(in_array(to, offset), on_host(from), bytes, stream, true);
+}
+
+API_STREAM(cuMemcpyHtoAAsync_v2, (CUarray to, size_t offset, const void *from, size_t bytes, CUstream stream),
+           (to, offset, from, bytes, stream))
+{
+    return copy_row(in_array(to, offset), on_host(from), bytes, stream, false);
+}
+
+API_SYNC(cuMemcpyAtoH_v2, (void *to, CUarray from, size_t offset, size_t bytes), (to, from, offset, bytes))
+{
+    return copy_row(on_host(to), in_array(from, offset), bytes, stream, true);
+}
+
+API_STREAM(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t offset, size_t bytes, CUstream stream),
+           (to, from, offset, bytes, stream))
+{
+    return copy_row(on_host(to), in_array(from, offset), bytes, stream, false);
+}
+
+API_SYNC(cuMemcpyDtoA_v2, (CUarray to, size_t offset, CUdeviceptr from, size_t bytes),
+         (to, offset, from, bytes))
+{
+    return copy_row(in_array(to, offset), on_device(from), bytes, stream, true);
+}
+
+API_SYNC(cuMemcpyAtoD_v2, (CUdeviceptr to, CUarray from, size_t offset, size_t bytes),
+         (to, from, offset, bytes))
+{
+    return copy_row(on_device(to), in_array(from, offset), bytes, stream, true);
+}
+
+API_SYNC(cuMemcpyAtoA_v2, (CUarray to, size_t to_offset, CUarray from, size_t offset, size_t bytes),
+         (to, to_offset, from, offset, bytes))
+{
+    return copy_row(in_array(to, to_offset), in_array(from, offset), bytes, stream, true);
 }
 
 /* ---- batches ---- */

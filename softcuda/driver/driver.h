@@ -96,7 +96,8 @@ typedef enum sc_kind {
     SC_EXEC,
     SC_RANGE,
     SC_PHYSICAL,
-    SC_USER
+    SC_USER,
+    SC_ARRAY
 } sc_kind;
 
 typedef struct sc_context sc_context;
@@ -444,6 +445,19 @@ void sc_block_release_all(sc_context *context);
 CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start);
 /* May kernels of the context touch what is there? */
 bool sc_memory_within_reach(const sc_context *context, uint64_t address);
+/* Ends a block or an array once its context has come to rest. */
+CUresult sc_end_at_rest(sc_object *object);
+
+/* ---- arrays (array.c) ---- */
+
+typedef struct sc_array {
+    sc_object object;
+    CUDA_ARRAY3D_DESCRIPTOR descriptor;
+    uint64_t start; /* 0: nothing is mapped */
+    size_t row_bytes, rows, layers;
+} sc_array;
+
+sc_array *sc_array_find(CUarray handle); /* NULL: not one */
 
 /* ---- virtual memory (virtual.c) ---- */
 

@@ -72,7 +72,7 @@ static void tell(const sc_object *object, const char *when)
     static const char *const kinds[] = {
         [SC_STREAM] = "stream",           [SC_EVENT] = "event",      [SC_MODULE] = "module",
         [SC_LIBRARY] = "library",         [SC_POOL] = "memory pool", [SC_RANGE] = "reserved addresses",
-        [SC_PHYSICAL] = "created memory",
+        [SC_PHYSICAL] = "created memory", [SC_ARRAY] = "array",
     };
     if (object->kind == SC_BLOCK) {
         const sc_block *block = (const sc_block *)object;
@@ -87,8 +87,8 @@ static void tell(const sc_object *object, const char *when)
 
 void sc_leaks_tell(const sc_context *context)
 {
-    static const sc_kind kinds[] = {SC_BLOCK,   SC_STREAM, SC_EVENT, SC_MODULE,
-                                    SC_LIBRARY, SC_POOL,   SC_RANGE, SC_PHYSICAL};
+    static const sc_kind kinds[] = {SC_BLOCK, SC_STREAM, SC_EVENT,    SC_MODULE, SC_LIBRARY,
+                                    SC_POOL,  SC_RANGE,  SC_PHYSICAL, SC_ARRAY};
     leaks found = {.context = context};
     if (!(sc_checks() & SC_CHECK_LEAK) || atomic_load(&sc_lost))
         return; /* after a fault nothing can be freed */

@@ -147,16 +147,17 @@ void sc_block_release_all(sc_context *context)
         sc_block_end(block);
 }
 
-/* Ends a block once its context has come to rest. Memory of a pool has none: its user waits. */
-static CUresult end_block(sc_block *block)
+/* Memory of a pool has no context: its user waits. */
+CUresult sc_end_at_rest(sc_object *object)
 {
-    if (block->object.context) {
+    if (object->context) {
         sc_lock();
-        sc_task_wait_all(block->object.context);
+        sc_task_wait_all(object->context);
         sc_unlock();
         TRY(atomic_load(&sc_lost));
     }
-    sc_block_end(block);
+    sc_object_retract(object);
+    sc_release(object);
     return CUDA_SUCCESS;
 }
 
@@ -210,7 +211,7 @@ API(cuMemFree_v2, CUdeviceptr address)
     TRY(sc_stream_permitted());
     if (block->in_graph)
         return sc_graph_give_back(block);
-    return end_block(block);
+    return sc_end_at_rest(&block->object);
 }
 
 API(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
@@ -294,7 +295,7 @@ API(cuMemFreeHost, void *start)
     if (!block || block->kind != SC_BLOCK_HOST)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(atomic_load(&sc_lost));
-    return end_block(block);
+    return sc_end_at_rest(&block->object);
 }
 
 /* What lies under the first or the last byte and cannot be registered again. */
@@ -346,7 +347,7 @@ API(cuMemHostUnregister, void *start)
     if (block->kind != SC_BLOCK_REGISTERED || block->start != (uintptr_t)start)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(atomic_load(&sc_lost));
-    return end_block(block);
+    return sc_end_at_rest(&block->object);
 }
 
 API(cuMemHostGetDevicePointer_v2, CUdeviceptr *ret_address, void *start, unsigned flags)

@@ -141,7 +141,9 @@ static void left_in_context(void)
     CUcontext context = start();
     CUevent event;
     CUstream stream;
+    CUarray array;
     device(4096);
+    OK(cuArrayCreate_v2(&array, &(CUDA_ARRAY_DESCRIPTOR){64, 1, CU_AD_FORMAT_FLOAT, 1}));
     OK(cuEventCreate(&event, 0));
     OK(cuStreamCreate(&stream, 0));
     OK(cuStreamDestroy_v2(stream));
@@ -221,7 +223,7 @@ static const struct {
     void (*program)(void);
     const char *checks, *exitcode;
     int status;
-    const char *told[4]; /* each is part of what is said; none: nothing is said */
+    const char *told[5]; /* each is part of what is said; none: nothing is said */
 } cases[] = {
     {copies_are_writes, "all", "9", 0, {"softcuda: 0 findings"}},
     {copies_are_writes, NULL, "9", 0, {NULL}},
@@ -245,7 +247,7 @@ static const struct {
      NULL,
      0,
      {"leakcheck: device memory of 4096 bytes at 0x", "lives when its context is destroyed",
-      "leakcheck: event 0x", "softcuda: 2 findings"}},
+      "leakcheck: event 0x", "leakcheck: array 0x", "softcuda: 3 findings"}},
     {left_at_end,
      "leakcheck,initcheck",
      "1",

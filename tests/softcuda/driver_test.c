@@ -531,6 +531,109 @@ START_TEST(copies_go_every_way)
 }
 END_TEST
 
+static CUDA_MEMCPY3D into(CUarray to, const void *from)
+{
+    return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = from,
+                           .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .dstArray = to,
+                           .WidthInBytes = 16,
+                           .Height = 2,
+                           .Depth = 3};
+}
+
+START_TEST(arrays_are_copied_in_streams_graphs_and_between_devices)
+{
+    CUcontext first = start("sm_90,sm_90"), second;
+    const CUDA_ARRAY3D_DESCRIPTOR d = {2, 2, 3, CU_AD_FORMAT_FLOAT, 2, CUDA_ARRAY3D_LAYERED};
+    unsigned in[24], out[24];
+    for (unsigned i = 0; i < 24; i++)
+        in[i] = i * i;
+    CUarray a, b;
+    OK(cuArray3DCreate_v2(&a, &d));
+    OK(cuDevicePrimaryCtxRetain(&second, 1));
+    OK(cuCtxSetCurrent(second));
+    OK(cuArray3DCreate_v2(&b, &d));
+    OK(cuCtxSetCurrent(first));
+
+    /* Host to array as a node, array to array of the other device, a part of that to the host in a stream. */
+    CUDA_MEMCPY3D box = into(a, in);
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &box, first));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    in[23] = 77;
+    OK(cuGraphLaunch(exec, NULL));
+    const CUDA_MEMCPY3D_PEER across = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                                       .srcArray = a,
+                                       .srcContext = first,
+                                       .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                       .dstArray = b,
+                                       .dstContext = second,
+                                       .WidthInBytes = 16,
+                                       .Height = 2,
+                                       .Depth = 3};
+    OK(cuMemcpy3DPeerAsync(&across, NULL));
+    box = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .srcArray = b,
+                          .srcXInBytes = 4,
+                          .srcY = 1,
+                          .srcZ = 1,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = out,
+                          .WidthInBytes = 12,
+                          .Height = 1,
+                          .Depth = 2};
+    OK(cuMemcpy3DAsync_v2(&box, NULL));
+    OK(cuCtxSynchronize());
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert_uint_eq(out[i], in[8 * (1 + i / 3) + 5 + i % 3]);
+    ck_assert_uint_eq(out[5], 77);
+}
+END_TEST
+
+START_TEST(arrays_end_with_their_context)
+{
+    const CUcontext first = start("sm_90");
+    size_t before, during, after;
+    CUcontext other;
+    CUarray array;
+    CUDA_ARRAY_DESCRIPTOR d = {1024, 1024, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+    OK(cuMemGetInfo_v2(&before, NULL));
+    OK(cuCtxCreate_v2(&other, 0, 0));
+    OK(cuArrayCreate_v2(&array, &d));
+    OK(cuMemGetInfo_v2(&during, NULL));
+    ck_assert_uint_eq(before - during, 1 << 20);
+    OK(cuCtxDestroy_v2(other));
+    OK(cuCtxSetCurrent(first));
+    OK(cuMemGetInfo_v2(&after, NULL));
+    ck_assert_uint_eq(before, after);
+    IS(INVALID_CONTEXT, cuArrayGetDescriptor_v2(&d, array));
+}
+END_TEST
+
+START_TEST(arrays_that_are_not_there)
+{
+    start("sm_90");
+    CUarray array;
+    CUDA_ARRAY3D_DESCRIPTOR d = {4, 2, 3, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE};
+    OK(cuArray3DCreate_v2(&array, &d)); /* and nothing can be mapped there */
+    const CUDA_MEMCPY3D box = into(array, &d);
+    IS(NOT_SUPPORTED, cuMemcpy3D_v2(&box));
+    OK(cuArrayDestroy(array));
+    d = (CUDA_ARRAY3D_DESCRIPTOR){4, 4, 0, CU_AD_FORMAT_SNORM_INT16X4, 4, 0};
+    IS(NOT_SUPPORTED, cuArray3DCreate_v2(&array, &d));
+    d = (CUDA_ARRAY3D_DESCRIPTOR){32769, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+    OK(cuArray3DCreate_v2(&array, &d));
+    d.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+    IS(INVALID_VALUE, cuArray3DCreate_v2(&array, &d));
+    d = (CUDA_ARRAY3D_DESCRIPTOR){1 << 14, 1 << 14, 1 << 14, CU_AD_FORMAT_FLOAT, 4, 0};
+    IS(OUT_OF_MEMORY, cuArray3DCreate_v2(&array, &d));
+}
+END_TEST
+
 START_TEST(fills)
 {
     start("sm_90");
@@ -1636,6 +1739,9 @@ int main(void)
         handles_work_without_a_current_context,
         limits,
         copies_go_every_way,
+        arrays_are_copied_in_streams_graphs_and_between_devices,
+        arrays_end_with_their_context,
+        arrays_that_are_not_there,
         fills,
         host_memory,
         what_cannot_be_registered,
