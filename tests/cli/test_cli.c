@@ -7,6 +7,7 @@
  */
 
 #include <check.h>
+#include <errno.h>
 #include <jansson.h>
 #include <kregistry/compile.h>
 #include <kregistry/runtime.h>
@@ -851,6 +852,23 @@ START_TEST(json_of_a_fault)
 }
 END_TEST
 
+/* A file's error comes with errno's number and name, whoever met it. */
+START_TEST(json_of_a_file)
+{
+    static const char *const ways[] = {"compile OPS/none.cu -o TMP/x.ptx --json",
+                                       "list --ops OPS/none --json",
+                                       "compile OPS/faults.cu -o TMP/none/x.ptx --arch sm_75 --json"};
+    if (_i != 1 && !(available & NVRTC))
+        return;
+    json_t *document = json_loads(run(ways[_i])->out, 0, NULL);
+    json_t *error = json_object_get(document, "error");
+    ck_assert_int_eq(json_integer_value(json_object_get(error, "code")), ENOENT);
+    ck_assert_str_eq(json_string_value(json_object_get(error, "api")), "errno");
+    ck_assert_str_eq(json_string_value(json_object_get(error, "code_name")), "ENOENT");
+    json_decref(document);
+}
+END_TEST
+
 /* Only the words, and only where that is wanted. */
 START_TEST(colors)
 {
@@ -931,6 +949,7 @@ int main(void)
     tcase_add_test(cases, why_there_are_no_devices);
     tcase_add_test(cases, simulated_machines);
     tcase_add_test(cases, json_of_a_fault);
+    tcase_add_loop_test(cases, json_of_a_file, 0, 3);
     tcase_add_test(cases, colors);
     tcase_add_test(cases, falls_back_aloud);
     tcase_set_timeout(cases, 60);
