@@ -107,7 +107,8 @@ int run_check(const invocation *cli)
     kr_status status = session_open(&s, cli, false, &err);
     c->registry = s.registry;
     if (!status && !cli_has(cli, OPT_CC))
-        status = tool_refuse(&err, "Give the compute capabilities: --cc 7.5,9.0", "check needs --cc");
+        status =
+            tool_refuse(&err, "Give the compute capabilities, as --cc 7.5,9.0 does.", "check needs --cc");
     if (!status)
         status = read_ccs(cli_value(cli, OPT_CC), c->ccs, &c->n_ccs, &err);
     if (!status && !cli_has(cli, OPT_NO_NVRTC))

@@ -142,9 +142,8 @@ int run_compile(const invocation *cli)
     kr_error err;
     kr_status status = KR_OK;
     if (!cli_has(cli, OPT_OUTPUT))
-        status =
-            tool_refuse(&err, "Say where the image goes: -o FILE, ending in .ptx, .cubin, .fatbin or .ltoir",
-                        "compile needs -o FILE");
+        status = tool_refuse(&err, "Give -o a file that ends in .ptx, .cubin, .fatbin or .ltoir.",
+                             "compile needs -o FILE");
     if (!status)
         status = open_nvrtc(cli, &nvrtc, &err);
     if (!status)

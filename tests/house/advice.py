@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-call = re.compile(r'(?:kr__error|tool)_advice\(\w+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+call = re.compile(r'(?:kr__error_advice|tool_advice|tool_refuse)\(&?\w+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 wrong = []
 for room in ("runtime", "ptx", "registry", "tools"):
     for path in pathlib.Path(sys.argv[1], room).rglob("*.c"):
