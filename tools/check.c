@@ -37,10 +37,10 @@ static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells
     const kr_candidate *one = decisive(&c->explanation);
     bool runs = one && one->chosen;
     c->missing += !runs;
-    c->untried += runs && is_untried(one);
-    json_array_append_new(cells, json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
-                                           runs ? one->how : "none", "reason",
-                                           one ? json_reason(one) : json_null()));
+    c->untried += runs && strcmp(one->how, "nvrtc") == 0;
+    json_array_append_new(cells,
+                          json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
+                                    runs ? one->how : "none", "reason", json_text(one ? one->reason : NULL)));
     return KR_OK;
 }
 
@@ -86,7 +86,7 @@ static void print_table(const coverage *c, const json_t *ops)
     }
     printf("%zu missing\n", c->missing);
     if (c->untried)
-        printf("nvrtc: left to NVRTC, not compiled here; `kregistry verify` compiles and runs\n");
+        printf("nvrtc: not compiled here; `kregistry verify` compiles and runs\n");
 }
 
 static json_t *coverage_json(const coverage *c, json_t *ops)

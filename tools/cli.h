@@ -194,10 +194,6 @@ typedef struct machine_facts {
     int archs[MAX_CCS];
 } machine_facts;
 
-/* Its reason, and of what NVRTC is to make that nobody has tried to make it. */
-json_t *json_reason(const kr_candidate *candidate);
-bool is_untried(const kr_candidate *candidate);
-
 /* The NVRTC of this machine, where it has one. */
 kr_status find_nvrtc_archs(const invocation *cli, machine_facts *facts, kr_error *err);
 /* Each of --nvrtc-archs and --driver-version that is given replaces a fact. */

@@ -61,7 +61,7 @@ static json_t *explanation_json(const char *name, const asked *a, const kr_expla
         const kr_candidate *c = &e->considered[i];
         json_array_append_new(considered, json_pack("{s:s, s:o, s:s, s:o}", "variant", c->variant, "image",
                                                     json_text(c->image), "verdict", verdict(c), "reason",
-                                                    json_reason(c)));
+                                                    json_text(c->reason)));
     }
     return json_pack(
         "{s:s, s:o, s:o, s:o}", "op", name, "device", json_any_text(a->name), "chosen",
@@ -75,9 +75,8 @@ static void print_explanation(const char *name, const asked *a, const kr_explana
     printf("%s on %s\n", name, a->name);
     for (size_t i = 0; i < e->n; i++) {
         const kr_candidate *c = &e->considered[i];
-        printf("  %s%-8s%s %-10s %-20s %s%s\n", c->chosen || !c->usable ? color(stdout, c->chosen) : "",
-               verdict(c), plain(stdout), c->variant, c->image, c->reason,
-               is_untried(c) ? "; not compiled here" : "");
+        printf("  %s%-8s%s %-10s %-20s %s\n", c->chosen || !c->usable ? color(stdout, c->chosen) : "",
+               verdict(c), plain(stdout), c->variant, c->image, c->reason);
     }
     if (!chosen_of(e))
         printf("  nothing can run here\n");

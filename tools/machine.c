@@ -60,19 +60,6 @@ static kr_status read_archs(const invocation *cli, machine_facts *facts, kr_erro
     return status;
 }
 
-bool is_untried(const kr_candidate *candidate)
-{
-    return candidate->usable && strcmp(candidate->how, "nvrtc") == 0;
-}
-
-json_t *json_reason(const kr_candidate *candidate)
-{
-    char text[sizeof candidate->reason + 32];
-    snprintf(text, sizeof text, "%s%s", candidate->reason,
-             is_untried(candidate) ? "; not compiled here" : "");
-    return json_text(text);
-}
-
 kr_status find_nvrtc_archs(const invocation *cli, machine_facts *facts, kr_error *err)
 {
     kr_nvrtc *nvrtc = NULL;

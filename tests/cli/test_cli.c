@@ -74,7 +74,6 @@ static const row rows[] = {
     {"check saxpy --cc 9.0 --no-nvrtc --driver-version 11.0", 1, NULL, 0},
     {"check saxpy", 2, "--cc", 0},
     {"check no_compile --ops OPS/no_compile.cu --cc 9.0 --nvrtc-archs 90", 0, "not compiled here", 0},
-    {"explain no_compile --ops OPS/no_compile.cu --cc 9.0 --nvrtc-archs 90", 0, "not compiled here", 0},
     {"check saxpi --cc 9.0", 2, "Did you mean \"saxpy\"?", 0},
     {"check --cc 9.0,x", 2, "x", 0},
     {"check --cc 9.0a", 2, "9.0a: a belongs to an image's target", 0},
