@@ -93,8 +93,9 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 1},
-    {CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, 134217728},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 1},
+    {CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR, 1},
     {CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS, 1},
     {CU_DEVICE_ATTRIBUTE_NUMA_ID, -1},
     {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH, 131072},
@@ -172,6 +173,9 @@ bool sc_chip_attribute(const sc_chip *chip, int number, CUdevice_attribute attri
     case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE:
         *ret_value = chip->persisting_l2_bytes;
         return true;
+    case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE:
+        *ret_value = chip->persisting_l2_bytes ? MIB(128) : 0;
+        return true;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
         *ret_value = chip->threads_per_multiprocessor;
         return true;
@@ -195,6 +199,9 @@ bool sc_chip_attribute(const sc_chip *chip, int number, CUdevice_attribute attri
         return true;
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
         *ret_value = chip->cc >= 90;
+        return true;
+    case CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT:
+        *ret_value = chip->cc >= 90 ? 4 : 1;
         return true;
     default:
         break;

@@ -189,6 +189,7 @@ START_TEST(devices_as_asked_for)
     ck_assert_int_eq(count, 4);
     static const int cc[] = {75, 90, 89, 121}, threads[] = {1024, 2048, 1536, 1536};
     static const int blocks[] = {16, 32, 24, 24}, optin[] = {65536, 232448, 101376, 101376};
+    static const int window[] = {0, 134217728, 134217728, 134217728}, domains[] = {1, 4, 1, 4};
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, i) * 10 +
                              attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, i),
@@ -196,6 +197,8 @@ START_TEST(devices_as_asked_for)
         ck_assert_int_eq(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, i), threads[i]);
         ck_assert_int_eq(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, i), blocks[i]);
         ck_assert_int_eq(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, i), optin[i]);
+        ck_assert_int_eq(attribute(CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, i), window[i]);
+        ck_assert_int_eq(attribute(CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, i), domains[i]);
         char id[16];
         CUdevice found;
         OK(cuDeviceGetPCIBusId(id, sizeof id, i));

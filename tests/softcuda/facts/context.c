@@ -373,10 +373,9 @@ static void device_attributes_wrong(void)
 /* What belongs to the machine, its cables and its operating system, or to engines that softcuda lacks. */
 static int is_of_machine(int attribute)
 {
-    static const int these[] = {32,  33,  34,  44,  50,  84,  85,  88,  94,  98,  100, 101,
-                                103, 107, 110, 112, 113, 114, 116, 117, 118, 119, 121, 122,
-                                123, 124, 125, 126, 127, 128, 130, 131, 132, 133, 134, 136,
-                                137, 139, 140, 141, 142, 143, 144, 145, 146, 147};
+    static const int these[] = {32,  33,  34,  44,  50,  84,  85,  88,  94,  98,  100, 101, 103, 107, 110,
+                                112, 113, 114, 116, 117, 118, 119, 121, 124, 125, 127, 128, 130, 131, 132,
+                                133, 134, 136, 137, 139, 140, 141, 142, 143, 144, 145, 146, 147};
     for (size_t i = 0; i < sizeof these / sizeof *these; i++)
         if (these[i] == attribute)
             return 1;
