@@ -62,9 +62,12 @@ static CUresult run_launch(sc_work *work)
     TRY(sc_launch_fault(sc_program_kernel(launch->launch.program, (size_t)launch->launch.kernel)->name));
     if (sc_run(&launch->launch, &fault, NULL))
         return CUDA_SUCCESS;
-    if (sc_logging())
+    if (sc_logging() && fault.line)
         sc_say("%s: block (%u,%u,%u), thread (%u,%u,%u), PTX line %u: %s", fault.kernel, fault.block[0],
                fault.block[1], fault.block[2], fault.thread[0], fault.thread[1], fault.thread[2], fault.line,
+               fault.text);
+    else if (sc_logging())
+        sc_say("%s: block (%u,%u,%u): %s", fault.kernel, fault.block[0], fault.block[1], fault.block[2],
                fault.text);
     CUresult code = fault_code(fault.kind);
     return code ? code : CUDA_ERROR_LAUNCH_FAILED;

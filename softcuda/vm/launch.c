@@ -148,24 +148,41 @@ static void start_block(sc_block *block, uint64_t linear)
 
 typedef enum sc_visit { SC_VISIT_DONE, SC_VISIT_AGAIN, SC_VISIT_STOP } sc_visit;
 
+/* Where a group is: at the barrier that it has come to, or before what it does next. */
+static const sc_code *place_of(const sc_group *group)
+{
+    return group->state == SC_GROUP_BARRIER ? group->pc - 1 : group->pc;
+}
+
+/* A fault that no single instruction makes. Its place is that of the first thread that has not exited, if
+ * there is one. */
+static sc_fault fault_of_block(const sc_block *block, sc_fault_kind kind)
+{
+    sc_fault fault = {.kind = kind};
+    memcpy(fault.block, block->id, sizeof fault.block);
+    kr__format(fault.kernel, sizeof fault.kernel, "%s", block->job->kernel->facts.name);
+    for (unsigned i = 0; i < block->n_warps && fault.line == 0; i++) {
+        const sc_warp *warp = &block->warps[i];
+        if (warp->n_groups == 0)
+            continue;
+        fault.line = place_of(warp->groups)->line;
+        sc__thread_of(warp, (unsigned)__builtin_ctz(warp->groups->mask), fault.thread);
+    }
+    return fault;
+}
+
 /* Nobody in the block can run: say who waits where. */
 static void report_deadlock(sc_block *block)
 {
-    sc_fault fault = {.kind = SC_FAULT_DEADLOCK};
+    sc_fault fault = fault_of_block(block, SC_FAULT_DEADLOCK);
     kr__text text = {0};
-    memcpy(fault.block, block->id, sizeof fault.block);
-    kr__format(fault.kernel, sizeof fault.kernel, "%s", block->job->kernel->facts.name);
     kr__text_add(&text, "deadlock:");
     for (unsigned i = 0; i < block->n_warps; i++) {
         const sc_warp *warp = &block->warps[i];
         for (unsigned k = 0; k < warp->n_groups; k++) {
             const sc_group *group = &warp->groups[k];
             unsigned n = (unsigned)__builtin_popcount(group->mask);
-            const sc_code *in = group->state == SC_GROUP_BARRIER ? group->pc - 1 : group->pc;
-            if (fault.line == 0) {
-                fault.line = in->line;
-                sc__thread_of(warp, (unsigned)__builtin_ctz(group->mask), fault.thread);
-            }
+            const sc_code *in = place_of(group);
             if (group->state == SC_GROUP_BARRIER) {
                 const sc_barrier *barrier = &block->barriers[group->barrier];
                 kr__text_add(&text,
@@ -197,9 +214,7 @@ static void collect_counts(sc_block *block)
     block->worker->thread_instructions += threads;
     sc_job *job = block->job;
     if (job->launch->budget && atomic_fetch_add(&job->spent, threads) + threads > job->launch->budget) {
-        sc_fault fault = {.kind = SC_FAULT_TIMEOUT};
-        memcpy(fault.block, block->id, sizeof fault.block);
-        kr__format(fault.kernel, sizeof fault.kernel, "%s", job->kernel->facts.name);
+        sc_fault fault = fault_of_block(block, SC_FAULT_TIMEOUT);
         kr__format(fault.text, sizeof fault.text, "the budget of %" PRIu64 " thread instructions is spent",
                    job->launch->budget);
         sc__job_fault(job, &fault);

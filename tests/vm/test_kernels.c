@@ -673,6 +673,8 @@ START_TEST(budget)
     module.budget = 100000;
     ck_assert(!launch("forever", 2, 64, params));
     ck_assert_int_eq(fault.kind, SC_FAULT_TIMEOUT);
+    unsigned loop = line_of("@%p1 bra \t$L__BB32_1;");
+    ck_assert_msg(fault.line >= loop - 2 && fault.line <= loop, "line %u", fault.line);
 }
 END_TEST
 
