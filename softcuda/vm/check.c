@@ -150,9 +150,14 @@ void sc__tell(sc_check check, const sc_warp *warp, unsigned lane, uint32_t line,
 void sc__report_fault(const sc_kernel *kernel, const sc_fault *fault)
 {
     static const sc_check checks[] = {
-        [SC_FAULT_OUT_OF_BOUNDS] = SC_CHECK_MEMORY,       [SC_FAULT_MISALIGNED] = SC_CHECK_MEMORY,
-        [SC_FAULT_ADDRESS_SPACE] = SC_CHECK_MEMORY,       [SC_FAULT_STACK] = SC_CHECK_MEMORY,
-        [SC_FAULT_ILLEGAL_INSTRUCTION] = SC_CHECK_MEMORY, [SC_FAULT_DEADLOCK] = SC_CHECK_SYNC,
+        [SC_FAULT_OUT_OF_BOUNDS] = SC_CHECK_MEMORY,
+        [SC_FAULT_MISALIGNED] = SC_CHECK_MEMORY,
+        [SC_FAULT_ASSERT] = SC_CHECK_MEMORY,
+        [SC_FAULT_TRAP] = SC_CHECK_MEMORY,
+        [SC_FAULT_ADDRESS_SPACE] = SC_CHECK_MEMORY,
+        [SC_FAULT_STACK] = SC_CHECK_MEMORY,
+        [SC_FAULT_ILLEGAL_INSTRUCTION] = SC_CHECK_MEMORY,
+        [SC_FAULT_DEADLOCK] = SC_CHECK_SYNC,
     };
     if (fault->kind < KR_COUNT(checks) && sc__checking(checks[fault->kind]) &&
         is_first(checks[fault->kind], kernel->facts.name, fault->line))

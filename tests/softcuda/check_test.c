@@ -20,7 +20,7 @@
     } while (0)
 
 /* copy: a word a thread, from p to p + 1024. store: writes one word at p.
- * races: all threads write their own number. */
+ * races: all threads write their own number. traps: ends the process's CUDA by its own will. */
 static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                           ".visible .global .align 4 .b8 table[256];\n"
                           ".visible .entry copy(.param .u64 p)\n"
@@ -41,6 +41,10 @@ static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                           "{\n"
                           "    .reg .b32 %r<2>; .reg .b64 %rd<2>;\n"
                           "    ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1; ret;\n"
+                          "}\n"
+                          ".visible .entry traps(.param .u64 p)\n"
+                          "{\n"
+                          "    trap; ret;\n"
                           "}\n"
                           ".file 1 \"copy.cu\"\n";
 
@@ -124,6 +128,13 @@ static void after_free(void)
     OK(run("store", p, 1));
     OK(cuMemFree_v2(p));
     if (other && run("store", p + 8, 1) != CUDA_ERROR_ILLEGAL_ADDRESS)
+        _exit(101);
+}
+
+static void traps(void)
+{
+    start();
+    if (run("traps", 0, 1) != CUDA_ERROR_LAUNCH_FAILED)
         _exit(101);
 }
 
@@ -241,6 +252,8 @@ static const struct {
      "3",
      3,
      {"memcheck: store, PTX line 17", "8 bytes into the allocation of 64 bytes at 0x", ", which was freed"}},
+    {traps, "memcheck", "3", 3, {"memcheck: traps, PTX line 26", "trap", "1 finding\n"}},
+    {traps, "racecheck,initcheck", "3", 0, {"softcuda: 0 findings"}},
     {race, "racecheck", NULL, 0, {"racecheck: races, PTX line 22", "no __syncwarp()", "1 finding\n"}},
     {left_in_context,
      "leakcheck",
