@@ -499,7 +499,8 @@ struct sc_function {
     sc_module *module;
     const char *name;
     int index; /* in the program, -1: cannot be executed */
-    int registers, max_threads;
+    int registers;
+    int bound, max_threads; /* by the kernel's directives; by its registers too */
     size_t shared_bytes, const_bytes, local_bytes;
     unsigned reqntid[3];
     int ptx_version, binary_version;

@@ -189,8 +189,10 @@ static CUresult check_shape(const sc_function *function, const launch_shape *sha
         blocks *= shape->grid[i];
     }
     TRY(check_cluster(function, shape));
-    if (threads > (unsigned)function->max_threads)
+    if (threads > (unsigned)function->bound)
         return CUDA_ERROR_INVALID_VALUE;
+    if (threads > (unsigned)function->max_threads)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     unsigned multiprocessors = (unsigned)function->object.context->device->chip->multiprocessors;
     if (shape->cooperative &&
         blocks > (uint64_t)sc_occupancy(function, (int)threads, shape->dynamic) * multiprocessors)

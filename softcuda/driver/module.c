@@ -309,13 +309,19 @@ static int threads_for_registers(int registers)
     return threads < MOST ? threads : MOST;
 }
 
+static void limit_threads(sc_function *function, int registers, uint64_t bound)
+{
+    int threads = threads_for_registers(registers);
+    function->registers = registers;
+    function->bound = bound && bound < 1024 ? (int)bound : 1024;
+    function->max_threads = function->bound < threads ? function->bound : threads;
+}
+
 static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, const kr__cubin_kernel *kernel)
 {
     const unsigned *limit = kernel->max_threads;
-    int threads = threads_for_registers(kernel->registers);
-    uint64_t product = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
-    function->registers = kernel->registers;
-    function->max_threads = product && product < (unsigned)threads ? (int)product : threads;
+    limit_threads(function, kernel->registers,
+                  (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1));
     function->shared_bytes = kernel->shared_bytes;
     function->const_bytes = cubin->const_bytes;
     function->local_bytes = kernel->local_bytes;
@@ -332,9 +338,8 @@ enum { SHARED_UNIT = 16 };
 
 static void describe_by_program(sc_function *function, const loader *load, const sc_kernel_facts *facts)
 {
-    function->registers = sc_jit_registers(load->jit, facts->registers);
-    function->max_threads =
-        facts->reqntid[0] ? threads_for_registers(function->registers) : facts->max_threads;
+    limit_threads(function, sc_jit_registers(load->jit, facts->registers),
+                  facts->reqntid[0] ? 0 : (uint64_t)facts->max_threads);
     function->shared_bytes = (facts->static_shared_bytes + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
     function->const_bytes = facts->const_bytes;
     function->local_bytes = facts->local_bytes;

@@ -271,13 +271,37 @@ static bool allocates(const sc_kernel *kernel)
 
 /* ---- facts ---- */
 
-static int estimate_registers(const sc_kernel *kernel)
+enum { MOST_THREADS = 1024 };
+
+/* The largest block that the kernel's directives allow; 0: they say nothing. */
+static unsigned bound_of(const ptx_function *entry)
 {
+    const unsigned *most = entry->reqntid[0] ? entry->reqntid : entry->maxntid;
+    uint64_t bound = (uint64_t)most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1);
+    return bound < MOST_THREADS ? (unsigned)bound : MOST_THREADS;
+}
+
+/* ptxas keeps to as many as let the blocks run that the directives name, unless no multiprocessor holds so
+ * many threads: each of its four parts has a fourth of the warps and of the registers, and gives a warp 256
+ * at a time. */
+static unsigned most_registers(const ptx_function *entry, unsigned of_multiprocessor)
+{
+    unsigned most = entry->maxnreg ? entry->maxnreg : 255;
+    unsigned threads = bound_of(entry) * (entry->minnctapersm ? entry->minnctapersm : 1);
+    if (threads == 0 || threads > 2 * MOST_THREADS || of_multiprocessor == 0)
+        return most;
+    unsigned fit = of_multiprocessor / align_up(threads, 4 * SC_LANES) / 8 * 8;
+    return fit < most ? fit : most;
+}
+
+static int estimate_registers(const sc_decoder *decoder, const ptx_function *entry)
+{
+    const sc_kernel *kernel = decoder->kernel;
     uint32_t most = 0;
     for (size_t i = 0; i < kernel->n_functions; i++)
         if (kernel->functions[i]->pressure > most)
             most = kernel->functions[i]->pressure;
-    unsigned maximum = kernel->functions[0]->ptx->maxnreg ? kernel->functions[0]->ptx->maxnreg : 255;
+    unsigned maximum = most_registers(entry, (unsigned)decoder->program->limits.registers_per_multiprocessor);
     uint32_t registers = align_up(most + 2, 2);
     uint32_t least = kernel->n_functions > 1 ? 24 : 16; /* the calling convention takes more */
     registers = registers < least ? least : registers;
@@ -288,9 +312,9 @@ static void fill_facts(sc_decoder *decoder, const ptx_function *entry)
 {
     sc_kernel *kernel = decoder->kernel;
     sc_kernel_facts *facts = &kernel->facts;
-    const unsigned *most = entry->reqntid[0] ? entry->reqntid : entry->maxntid;
+    const unsigned bound = bound_of(entry);
     facts->name = entry->name;
-    facts->registers = estimate_registers(kernel);
+    facts->registers = estimate_registers(decoder, entry);
     facts->static_shared_bytes = kernel->shared_bytes;
     facts->local_bytes = 0;
     for (const ptx_variable *v = entry->variables; v; v = v->next)
@@ -299,16 +323,7 @@ static void fill_facts(sc_decoder *decoder, const ptx_function *entry)
     for (const ptx_variable *v = decoder->program->module->variables; v; v = v->next)
         if (v->space == PTX_SPACE_CONST)
             facts->const_bytes += v->bytes;
-    facts->max_threads = 1024;
-    if (decoder->program->limits.registers_per_multiprocessor) {
-        /* Registers are given to warps in pieces of 256. */
-        int a_warp = ((facts->registers + 7) / 8 * 8) * SC_LANES;
-        int threads = decoder->program->limits.registers_per_multiprocessor / a_warp * SC_LANES;
-        if (threads < facts->max_threads)
-            facts->max_threads = threads;
-    }
-    if (most[0])
-        facts->max_threads = (int)(most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1));
+    facts->max_threads = bound ? (int)bound : MOST_THREADS;
     memcpy(facts->reqntid, entry->reqntid, sizeof facts->reqntid);
     facts->n_params = entry->n_params;
     facts->function = entry;

@@ -91,7 +91,7 @@ typedef struct sc_kernel_facts {
     size_t static_shared_bytes;
     size_t const_bytes;
     size_t local_bytes;
-    int max_threads;     /* .maxntid/.reqntid product, or 1024, lowered by registers */
+    int max_threads;     /* .maxntid/.reqntid product, or 1024 */
     unsigned reqntid[3]; /* 0: not given */
     size_t n_params;
     const ptx_function *function; /* parameters: function->params[i]->offset, ->bytes */

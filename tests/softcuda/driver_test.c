@@ -1244,6 +1244,60 @@ START_TEST(launches_are_checked)
 }
 END_TEST
 
+/* A kernel that needs 200 registers. */
+static CUfunction heavy(const char *directives)
+{
+    enum { N = 200 };
+    static char text[1 << 15];
+    char *at =
+        text + sprintf(text,
+                       HEADER
+                       ".visible .entry heavy(.param .u64 p) %s { .reg .b32 %%r<%d>; .reg .b64 %%d<2>;\n"
+                       "ld.param.u64 %%d1, [p];\n",
+                       directives, N);
+    for (int i = 0; i < N; i++)
+        at += sprintf(at, "ld.volatile.global.u32 %%r%d, [%%d1];\n", i);
+    for (int i = 0; i < N; i++)
+        at += sprintf(at, "st.volatile.global.u32 [%%d1], %%r%d;\n", i);
+    sprintf(at, "ret; }\n");
+    return load(text, "heavy");
+}
+
+/* 65536 registers, 256 at a time to each warp, in four parts: 8 warps of 200 registers, 16 of 128, 32 of 64.
+ */
+START_TEST(registers_limit_blocks)
+{
+    static const struct {
+        const char *directives;
+        unsigned fits, too_many;
+        CUresult result;
+        int resident;
+    } kernels[] = {
+        {"", 256, 288, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 1},
+        {"", 256, 1025, CUDA_ERROR_INVALID_VALUE, 1},
+        {".maxntid 128", 128, 129, CUDA_ERROR_INVALID_VALUE, 2},
+        {".maxntid 512", 512, 513, CUDA_ERROR_INVALID_VALUE, 1},
+        {".maxntid 1024, 1, 1", 1024, 1025, CUDA_ERROR_INVALID_VALUE, 1},
+        {".reqntid 512", 512, 511, CUDA_ERROR_INVALID_VALUE, 1},
+        {".maxntid 256 .minnctapersm 4", 256, 257, CUDA_ERROR_INVALID_VALUE, 4},
+    };
+    start("sm_90");
+    CUdeviceptr p = zeros(1);
+    void *params[] = {&p};
+    for (size_t i = 0; i < KR_COUNT(kernels); i++) {
+        CUfunction f = heavy(kernels[i].directives);
+        int resident;
+        OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, f, (int)kernels[i].fits, 0));
+        ck_assert_msg(resident == kernels[i].resident, "%s: %d", kernels[i].directives, resident);
+        OK(cuLaunchKernel(f, 1, 1, 1, kernels[i].fits, 1, 1, 0, NULL, params, NULL));
+        CUresult result = cuLaunchKernel(f, 1, 1, 1, kernels[i].too_many, 1, 1, 0, NULL, params, NULL);
+        ck_assert_msg(result == kernels[i].result, "%s, %u: %d", kernels[i].directives, kernels[i].too_many,
+                      result);
+    }
+    OK(cuCtxSynchronize());
+}
+END_TEST
+
 /* Against the tables of CUDA's occupancy calculator. */
 START_TEST(occupancy)
 {
@@ -1764,6 +1818,7 @@ int main(void)
         ptx_for_a_cubin_may_be_newer_than_the_driver,
         damaged_images_do_no_harm,
         launches_are_checked,
+        registers_limit_blocks,
         occupancy,
         streams_do_not_wait_for_each_other,
         work_goes_on_without_threads,
