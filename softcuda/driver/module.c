@@ -89,7 +89,7 @@ static CUresult refuse_ptx(const loader *load, const ptx_problem *problem)
     const char *log = problem->log.data ? problem->log.data : "";
     sc_jit_report(load->jit, NULL, log);
     if (problem->kind == PTX_PROBLEM_UNSUPPORTED)
-        sc_say("not supported: %s", log);
+        sc_say("not supported: %.*s", (int)strcspn(log, "\n"), log);
     return problem_code(problem);
 }
 
