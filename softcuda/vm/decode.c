@@ -281,16 +281,19 @@ static unsigned bound_of(const ptx_function *entry)
     return bound < MOST_THREADS ? (unsigned)bound : MOST_THREADS;
 }
 
-/* ptxas keeps to as many as let the blocks run that the directives name, unless no multiprocessor holds so
- * many threads: each of its four parts has a fourth of the warps and of the registers, and gives a warp 256
- * at a time. */
-static unsigned most_registers(const ptx_function *entry, unsigned of_multiprocessor)
+/* ptxas keeps to as many as let the blocks run that the directives name (one, if a multiprocessor cannot hold
+ * so many): each of its four parts has a fourth of the warps and of the registers, and gives a warp 256 at a
+ * time. */
+static unsigned most_registers(const ptx_function *entry, const sc_device_limits *limits)
 {
-    unsigned most = entry->maxnreg ? entry->maxnreg : 255;
-    unsigned threads = bound_of(entry) * (entry->minnctapersm ? entry->minnctapersm : 1);
-    if (threads == 0 || threads > 2 * MOST_THREADS || of_multiprocessor == 0)
+    unsigned most = entry->maxnreg ? entry->maxnreg : 255, bound = bound_of(entry);
+    uint64_t threads = (uint64_t)bound * entry->minnctapersm;
+    if (threads < bound || threads > (uint64_t)limits->max_threads_per_multiprocessor)
+        threads = bound;
+    if (threads == 0 || limits->registers_per_multiprocessor == 0)
         return most;
-    unsigned fit = of_multiprocessor / align_up(threads, 4 * SC_LANES) / 8 * 8;
+    unsigned fit =
+        (unsigned)limits->registers_per_multiprocessor / align_up((uint32_t)threads, 4 * SC_LANES) / 8 * 8;
     return fit < most ? fit : most;
 }
 
@@ -301,7 +304,7 @@ static int estimate_registers(const sc_decoder *decoder, const ptx_function *ent
     for (size_t i = 0; i < kernel->n_functions; i++)
         if (kernel->functions[i]->pressure > most)
             most = kernel->functions[i]->pressure;
-    unsigned maximum = most_registers(entry, (unsigned)decoder->program->limits.registers_per_multiprocessor);
+    unsigned maximum = most_registers(entry, &decoder->program->limits);
     uint32_t registers = align_up(most + 2, 2);
     uint32_t least = kernel->n_functions > 1 ? 24 : 16; /* the calling convention takes more */
     registers = registers < least ? least : registers;

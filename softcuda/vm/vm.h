@@ -87,7 +87,7 @@ typedef struct sc_program sc_program;
 
 typedef struct sc_kernel_facts {
     const char *name;
-    int registers; /* estimated from liveness, at least 16 as ptxas would (even number) */
+    int registers; /* estimated from liveness and launch bounds; at least 16 and even, as ptxas would */
     size_t static_shared_bytes;
     size_t const_bytes;
     size_t local_bytes;

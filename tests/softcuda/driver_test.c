@@ -1280,6 +1280,8 @@ START_TEST(registers_limit_blocks)
         {".maxntid 1024, 1, 1", 1024, 1025, CUDA_ERROR_INVALID_VALUE, 1},
         {".reqntid 512", 512, 511, CUDA_ERROR_INVALID_VALUE, 1},
         {".maxntid 256 .minnctapersm 4", 256, 257, CUDA_ERROR_INVALID_VALUE, 4},
+        {".maxntid 768 .minnctapersm 2", 768, 769, CUDA_ERROR_INVALID_VALUE, 2},
+        {".maxntid 768 .minnctapersm 3", 768, 769, CUDA_ERROR_INVALID_VALUE, 1}, /* 3 are too many: ignored */
     };
     start("sm_90");
     CUdeviceptr p = zeros(1);
