@@ -326,6 +326,8 @@ START_TEST(nvrtc_is_looked_for_again_after_a_failure_of_the_moment)
     kr_registry *other = NULL;
     kr_machine machine;
     struct rlimit before;
+    if (access(FAKE_NVRTC, R_OK))
+        return; /* this program runs elsewhere than it was built */
     OK(kr_registry_create(runtime, &options, &other, &err));
     getrlimit(RLIMIT_NOFILE, &before);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max});
