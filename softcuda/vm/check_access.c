@@ -39,7 +39,6 @@ void sc__check_allocated(uint64_t start, size_t bytes)
 {
     if (!sc__checking(SC_CHECK_INIT))
         return;
-    sc__shadow_clear(&written, start, bytes);
     for (size_t n; bytes; start += n, bytes -= n) {
         n = sc_shadow_piece(start, bytes);
         sc__shadow_make(&written, start); /* out of memory: it counts as written */
@@ -49,6 +48,8 @@ void sc__check_allocated(uint64_t start, size_t bytes)
 void sc__check_freed(uint64_t start, size_t bytes)
 {
     atomic_fetch_add(&n_frees, 1);
+    if (sc__checking(SC_CHECK_INIT))
+        sc__shadow_clear(&written, start, bytes);
     if (sc__checking(SC_CHECK_RACE))
         sc__race_forget(start, bytes);
 }

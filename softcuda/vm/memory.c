@@ -9,8 +9,9 @@
 #include <sys/mman.h>
 
 /*
- * Device memory is host memory in one reserved range a device; a page is committed when an allocation first
- * covers it. Between allocations lies a gap, so that the first byte past one belongs to nobody.
+ * Device memory is host memory in one reserved range a device. Its pages up to a mark are committed, in one
+ * mapping, since the system gives a process no more than 65530. Between allocations lies a gap, so that the
+ * first byte past one belongs to nobody.
  */
 enum {
     SC_MAX_DEVICES = 64,
@@ -33,7 +34,8 @@ struct sc_memory {
     size_t heap_used; /* by the kernels' own malloc */
     uint64_t base;
     size_t range_bytes;
-    uint64_t top; /* where the next allocation is tried */
+    uint64_t top;       /* where the next allocation is tried */
+    uint64_t committed; /* so far */
     sc_list list;
     sc_memory *next;
 };
@@ -132,7 +134,7 @@ sc_memory *sc_memory_create(unsigned ordinal, size_t bytes)
     }
     memory->ordinal = ordinal;
     memory->bytes = bytes;
-    memory->base = memory->top = (uint64_t)(uintptr_t)range;
+    memory->base = memory->top = memory->committed = (uint64_t)(uintptr_t)range;
     pthread_rwlock_wrlock(&memory_lock);
     memory->next = memories;
     memories = memory;
@@ -173,11 +175,15 @@ static uint64_t find_place(const sc_memory *memory, size_t bytes, size_t alignme
     return start + bytes + gap <= end ? start : 0;
 }
 
-static bool commit(uint64_t start, size_t bytes)
+static bool commit(sc_memory *memory, uint64_t end)
 {
-    uint64_t first = start / SC_PAGE_BYTES * SC_PAGE_BYTES;
-    return mprotect((void *)(uintptr_t)first, round_up(start + bytes - first, SC_PAGE_BYTES),
-                    PROT_READ | PROT_WRITE) == 0;
+    end = round_up(end, SC_PAGE_BYTES);
+    if (end <= memory->committed)
+        return true;
+    if (mprotect((void *)(uintptr_t)memory->committed, end - memory->committed, PROT_READ | PROT_WRITE))
+        return false;
+    memory->committed = end;
+    return true;
 }
 
 static uint64_t alloc_locked(sc_memory *memory, size_t bytes, size_t alignment)
@@ -190,7 +196,7 @@ static uint64_t alloc_locked(sc_memory *memory, size_t bytes, size_t alignment)
     uint64_t start = 0;
     if (rounded <= memory->bytes - memory->used)
         start = find_place(memory, bytes, alignment);
-    if (start && (!commit(start, bytes) ||
+    if (start && (!commit(memory, start + bytes) ||
                   !list_insert(&memory->list, (sc_allocation){start, bytes, memory->ordinal, 0, ++last_id,
                                                               false, false, 0})))
         start = 0;
@@ -217,10 +223,16 @@ static void note_freed(const sc_allocation *item)
     freed[n_freed++ % SC_FREED] = *item;
 }
 
-/* Gives whole pages back to the system; what shares a page with a neighbour stays. */
-static void decommit(uint64_t start, size_t bytes)
+/* Gives the system back the pages on which no other allocation is. */
+static void decommit(const sc_memory *memory, const sc_allocation *item)
 {
-    uint64_t first = round_up(start, SC_PAGE_BYTES), end = (start + bytes) / SC_PAGE_BYTES * SC_PAGE_BYTES;
+    const sc_allocation *last = &memory->list.items[memory->list.n - 1];
+    uint64_t first = item->start / SC_PAGE_BYTES * SC_PAGE_BYTES;
+    uint64_t end = round_up(item->start + item->bytes, SC_PAGE_BYTES);
+    if (item != memory->list.items && first < item[-1].start + item[-1].bytes)
+        first += SC_PAGE_BYTES;
+    if (item != last && end > item[1].start)
+        end -= SC_PAGE_BYTES;
     if (end > first)
         madvise((void *)(uintptr_t)first, end - first, MADV_DONTNEED);
 }
@@ -233,7 +245,7 @@ static bool free_allocation(sc_memory *memory, uint64_t address, bool from_heap)
     if (found) {
         memory->heap_used -= from_heap ? item->bytes : 0;
         note_freed(item);
-        decommit(item->start, item->bytes);
+        decommit(memory, item);
         memory->used -= round_up(item->bytes, SC_ROUND_BYTES);
         list_remove(&memory->list, item);
     }

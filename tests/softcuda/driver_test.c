@@ -743,6 +743,49 @@ START_TEST(memory_is_counted)
 END_TEST
 
 START_TEST(pools)
+/* Of the pages that lie in `bytes` from the address on, so many are the host's memory. */
+static size_t resident_pages(CUdeviceptr address, size_t bytes)
+{
+    enum { PAGE = 4096, MOST = 1024 };
+    unsigned char pages[MOST];
+    CUdeviceptr first = (address + PAGE - 1) / PAGE * PAGE;
+    size_t n = (address + bytes - first) / PAGE, resident = 0;
+    ck_assert_uint_lt(n, MOST);
+    ck_assert_int_eq(mincore((void *)(uintptr_t)first, n * PAGE, pages), 0);
+    for (size_t i = 0; i < n; i++)
+        resident += pages[i] & 1;
+    return resident;
+}
+
+START_TEST(what_is_freed_goes_back_to_the_system)
+{
+    enum { N = 1000, KEPT = 500 };
+    CUdeviceptr small[N];
+    start("sm_75");
+    for (int i = 0; i < N; i++)
+        small[i] = zeros(64);
+    size_t bytes = small[N - 1] - small[0];
+    ck_assert_uint_gt(resident_pages(small[0], bytes), 1);
+    OK(cuMemsetD32_v2(small[KEPT], 7, 64));
+    for (int i = 0; i < N; i++)
+        if (i != KEPT)
+            OK(cuMemFree_v2(small[i]));
+    ck_assert_uint_eq(resident_pages(small[0], bytes), 1);
+    ck_assert_uint_eq(word(small[KEPT], 0), 7);
+    ck_assert_uint_eq(word(small[KEPT], 63), 7);
+}
+END_TEST
+
+/* Linux gives a process 65530 mappings. */
+START_TEST(allocations_do_not_use_up_mappings)
+{
+    setenv("KREGISTRY_SOFTCUDA_CHECK", "memcheck", 1);
+    start("sm_75");
+    for (int i = 0; i < 70000; i++)
+        OK(cuMemFree_v2(zeros(1)));
+}
+END_TEST
+
 {
     start("sm_90");
     CUmemoryPool pool;
@@ -1853,3 +1896,5 @@ int main(void)
     srunner_free(runner);
     return failed != 0;
 }
+        what_is_freed_goes_back_to_the_system,
+        allocations_do_not_use_up_mappings,
