@@ -237,6 +237,7 @@ static CUresult make_work(sc_function *function, const launch_shape *shape, void
         .resident_blocks = resident ? resident : 1,
         .printf_fifo_bytes = function->object.context->limits[CU_LIMIT_PRINTF_FIFO_SIZE],
         .malloc_heap_bytes = function->object.context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
+        .stack_bytes = function->object.context->limits[CU_LIMIT_STACK_SIZE],
         .grid_id = sc_next_id(),
         .budget = sc_setting_value(SC_SETTING_BUDGET),
         .shuffle_seed = sc_setting_value(SC_SETTING_SHUFFLE),

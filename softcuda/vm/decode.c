@@ -357,11 +357,9 @@ bool sc__kernel_create(sc_program *program, const ptx_function *entry, sc_kernel
     }
     if (!decoder.failed) {
         sc_function *root = kernel->functions[0];
-        kernel->stack_bytes =
-            find_chain(&decoder, root) ? root->chain_bytes : root->local_bytes + SC_SPARE_STACK_BYTES;
-        if (allocates(kernel))
-            kernel->stack_bytes += SC_SPARE_STACK_BYTES;
-        kernel->stack_bytes = align_up(kernel->stack_bytes, 16);
+        const bool is_known = find_chain(&decoder, root);
+        kernel->stack_bytes = align_up(is_known ? root->chain_bytes : root->local_bytes, 16);
+        kernel->stack_is_open = !is_known || allocates(kernel);
         fill_facts(&decoder, entry);
     }
     free(decoder.code);

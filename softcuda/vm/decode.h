@@ -8,13 +8,7 @@
 
 #include "softcuda/vm/machine.h"
 
-enum {
-    SC_TEMPORARIES = 8,
-    SC_WORD_BYTES = 128,
-    SC_DOUBLE_BYTES = 256,
-    SC_QUAD_BYTES = 512,
-    SC_SPARE_STACK_BYTES = 32768
-};
+enum { SC_TEMPORARIES = 8, SC_WORD_BYTES = 128, SC_DOUBLE_BYTES = 256, SC_QUAD_BYTES = 512 };
 
 typedef struct sc_fixup {
     size_t code;           /* whose `more` is the address of */

@@ -76,7 +76,7 @@ static sc_block *create_block(sc_worker *worker)
     block->n_threads = size[0] * size[1] * size[2];
     block->n_warps = (block->n_threads + SC_LANES - 1) / SC_LANES;
     block->shared_bytes = job->shared_bytes;
-    size_t registers = kernel->functions[0]->frame_bytes, local = (size_t)kernel->stack_bytes * SC_LANES;
+    size_t registers = kernel->functions[0]->frame_bytes, local = (size_t)job->stack_bytes * SC_LANES;
     block->storage_bytes =
         block->n_warps * (round64(registers) + round64(local)) + round64(block->shared_bytes) + 64;
     block->warps = aligned_alloc(64, block->n_warps * sizeof *block->warps);
@@ -98,7 +98,7 @@ static sc_block *create_block(sc_worker *worker)
         warp->bank[SC_BANK_CONSTANT] = kernel->constants;
         warp->csr = SC_CSR_RN;
         warp->sites = worker->sites;
-        warp->stack_bytes = kernel->stack_bytes;
+        warp->stack_bytes = job->stack_bytes;
         warp->block = block;
         warp->kernel = kernel;
         warp->index = i;
@@ -517,6 +517,15 @@ bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stat
 {
     enum { SC_WORKSPACE_BYTES = 256 };
     const sc_kernel *kernel = &launch->program->kernels[launch->kernel];
+/* Local memory of a thread. What has no bound gets more than a driver gives it before it is asked to. */
+static uint32_t stack_bytes(const sc_kernel *kernel, size_t wanted)
+{
+    enum { LEAST_OPEN_BYTES = 32768 };
+    if (!kernel->stack_is_open)
+        return kernel->stack_bytes;
+    return kernel->stack_bytes + (uint32_t)(wanted > LEAST_OPEN_BYTES ? wanted : LEAST_OPEN_BYTES);
+}
+
     sc_job job = {
         .launch = launch,
         .kernel = kernel,
@@ -535,6 +544,7 @@ bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stat
             memset((void *)(uintptr_t)job.workspace, 0, SC_WORKSPACE_BYTES);
             sc_check_filled(job.workspace, SC_WORKSPACE_BYTES);
         }
+        .stack_bytes = stack_bytes(kernel, launch->stack_bytes),
     }
     if (!ready)
         sc__job_fault(&job, &(sc_fault){.kind = SC_FAULT_NO_MEMORY, .text = "out of memory for the launch"});

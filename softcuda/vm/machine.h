@@ -121,7 +121,8 @@ struct sc_kernel {
     size_t n_functions;
     uint32_t n_sites;
     uint32_t shared_bytes; /* static, all of the closure */
-    uint32_t stack_bytes;  /* local memory of a thread */
+    uint32_t stack_bytes;  /* local memory of a thread, as far as it is known */
+    bool stack_is_open;    /* recursion, calls through pointers or alloca take more */
     const ptx_file *files; /* that .loc names */
 };
 
@@ -255,6 +256,7 @@ struct sc_job {
     uint64_t n_blocks;
     unsigned resident_limit;
     uint32_t shared_bytes;
+    uint32_t stack_bytes;  /* local memory of a thread */
     uint32_t first_serial; /* for the checkers, of its blocks */
     _Atomic bool stop;     /* a fault: everyone leaves */
     pthread_mutex_t mutex; /* fault, output */

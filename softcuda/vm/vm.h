@@ -148,6 +148,7 @@ typedef struct sc_launch {
     unsigned resident_blocks; /* at most this many at once: occupancy x multiprocessors */
     size_t printf_fifo_bytes; /* a ring: what does not fit overwrites the oldest */
     size_t malloc_heap_bytes;
+    size_t stack_bytes; /* where the program does not tell how much a thread takes */
     uint64_t grid_id;
     uint64_t budget;       /* thread-instructions; 0: no limit */
     uint64_t shuffle_seed; /* 0: natural order; else blocks and warps run in a shuffled order */

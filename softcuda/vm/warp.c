@@ -387,7 +387,8 @@ const sc_code *sc__call(sc_warp *warp, const sc_code *in, const sc_function *cal
         allocated = bytes > allocated ? bytes : allocated;
     }
     uint32_t base = caller->local_base + round16(caller->function->local_bytes + allocated);
-    if ((uint64_t)base + callee->local_bytes > warp->stack_bytes || caller->depth > 4000)
+    const uint32_t most_depth = 4000 + warp->stack_bytes / 16; /* frames hold host memory too */
+    if ((uint64_t)base + callee->local_bytes > warp->stack_bytes || caller->depth > most_depth)
         return sc__fault(warp, in, SC_FAULT_STACK, (unsigned)__builtin_ctz(warp->mask), 0,
                          "call of %s: the stack of %u bytes a thread is used up, %u calls deep",
                          callee->ptx->name, warp->stack_bytes, caller->depth);

@@ -836,6 +836,40 @@ START_TEST(ptx_runs)
 END_TEST
 
 START_TEST(variables_keep_their_values)
+START_TEST(the_stack_is_as_deep_as_its_limit)
+{
+    static const char down_ptx[] =
+        HEADER ".func (.param .b32 r) down(.param .b32 n)\n"
+               "{\n"
+               "    .local .align 4 .b8 frame[64]; .reg .pred %p; .reg .b32 %r<4>;\n"
+               "    ld.param.b32 %r1, [n]; st.local.b32 [frame+60], %r1; setp.eq.u32 %p, %r1, 0;\n"
+               "    mov.b32 %r2, 0; @%p bra END; sub.u32 %r3, %r1, 1;\n"
+               "    { .param .b32 a; .param .b32 b; st.param.b32 [a], %r3; call (b), down, (a);\n"
+               "      ld.param.b32 %r2, [b]; }\n"
+               "END: ld.local.b32 %r1, [frame+60]; add.u32 %r2, %r2, %r1; st.param.b32 [r], %r2; ret;\n"
+               "}\n"
+               ".visible .entry k(.param .u64 p, .param .b32 n)\n"
+               "{\n"
+               "    .reg .b64 %rd<2>; .reg .b32 %r<3>;\n"
+               "    ld.param.u64 %rd1, [p]; ld.param.b32 %r1, [n];\n"
+               "    { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), down, (a);\n"
+               "      ld.param.b32 %r2, [b]; }\n"
+               "    st.global.b32 [%rd1], %r2; ret;\n"
+               "}\n";
+    start("sm_75");
+    CUfunction k = load(down_ptx, "k");
+    CUdeviceptr p = zeros(1);
+    unsigned n = 5000;
+    void *params[] = {&p, &n};
+    OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 500000));
+    OK(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    ck_assert_uint_eq(word(p, 0), n * (n + 1) / 2);
+    n = 8000;
+    OK(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    IS(LAUNCH_FAILED, cuCtxSynchronize());
+}
+END_TEST
+
 {
     start("sm_90");
     CUmodule module;
@@ -1877,6 +1911,7 @@ int main(void)
         peers,
         a_fault_ends_every_context,
         garbage_is_no_handle,
+        the_stack_is_as_deep_as_its_limit,
         a_forked_child_has_no_driver,
     };
     unsetenv("CUDA_VISIBLE_DEVICES"); /* each test says what it wants to see */
