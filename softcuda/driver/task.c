@@ -133,11 +133,8 @@ static void make_ready(sc_task *task)
         pthread_cond_signal(&became_ready);
         return;
     }
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, worker, NULL) == 0) {
-        pthread_detach(thread);
+    if (sc_thread_start(worker))
         n_idle++;
-    }
 }
 
 /* Runs a ready task. Called and left with the mutex held. */

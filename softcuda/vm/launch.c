@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -446,17 +447,28 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
+bool sc_thread_start(void *(*run)(void *))
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+                                 SIGTRAP}; /* a host function may have them */
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    for (size_t i = 0; i < KR_COUNT(faults); i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&thread, NULL, run, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_detach(thread);
+    return started;
+}
+
 /* The pool's threads live as long as the process. */
 static void grow_pool(unsigned n)
 {
     while (pool_threads < n) {
-        pthread_t thread;
-        pthread_attr_t attributes;
-        pthread_attr_init(&attributes);
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        int failed = pthread_create(&thread, &attributes, pool_thread, NULL);
-        pthread_attr_destroy(&attributes);
-        if (failed)
+        if (!sc_thread_start(pool_thread))
             return;
         pool_threads++;
     }
@@ -505,6 +517,15 @@ static bool order_blocks(sc_job *job)
     return true;
 }
 
+/* Local memory of a thread. What has no bound gets more than a driver gives it before it is asked to. */
+static uint32_t stack_bytes(const sc_kernel *kernel, size_t wanted)
+{
+    enum { LEAST_OPEN_BYTES = 32768 };
+    if (!kernel->stack_is_open)
+        return kernel->stack_bytes;
+    return kernel->stack_bytes + (uint32_t)(wanted > LEAST_OPEN_BYTES ? wanted : LEAST_OPEN_BYTES);
+}
+
 static void write_whole(FILE *to, const kr__text *text)
 {
     if (!text->bytes)
@@ -517,21 +538,13 @@ bool sc_run(const sc_launch *launch, sc_fault *ret_fault, sc_run_stats *ret_stat
 {
     enum { SC_WORKSPACE_BYTES = 256 };
     const sc_kernel *kernel = &launch->program->kernels[launch->kernel];
-/* Local memory of a thread. What has no bound gets more than a driver gives it before it is asked to. */
-static uint32_t stack_bytes(const sc_kernel *kernel, size_t wanted)
-{
-    enum { LEAST_OPEN_BYTES = 32768 };
-    if (!kernel->stack_is_open)
-        return kernel->stack_bytes;
-    return kernel->stack_bytes + (uint32_t)(wanted > LEAST_OPEN_BYTES ? wanted : LEAST_OPEN_BYTES);
-}
-
     sc_job job = {
         .launch = launch,
         .kernel = kernel,
         .program = launch->program,
         .n_blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2],
         .shared_bytes = kernel->shared_bytes + (uint32_t)launch->dynamic_shared_bytes,
+        .stack_bytes = stack_bytes(kernel, launch->stack_bytes),
         .resident_limit = launch->resident_blocks ? launch->resident_blocks : 1,
         .mutex = PTHREAD_MUTEX_INITIALIZER,
     };
@@ -544,7 +557,6 @@ static uint32_t stack_bytes(const sc_kernel *kernel, size_t wanted)
             memset((void *)(uintptr_t)job.workspace, 0, SC_WORKSPACE_BYTES);
             sc_check_filled(job.workspace, SC_WORKSPACE_BYTES);
         }
-        .stack_bytes = stack_bytes(kernel, launch->stack_bytes),
     }
     if (!ready)
         sc__job_fault(&job, &(sc_fault){.kind = SC_FAULT_NO_MEMORY, .text = "out of memory for the launch"});

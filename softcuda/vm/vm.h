@@ -203,5 +203,8 @@ uint64_t sc_setting_value(sc_setting_id id); /* 0: not set, or no such number */
 
 /* Host threads used a launch: KREGISTRY_SOFTCUDA_THREADS, else the cores this process may use. */
 unsigned sc_workers(void);
+/* Starts a thread that nobody joins. The program's signals are for its own threads. false: there is none to
+ * be had. */
+bool sc_thread_start(void *(*run)(void *));
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <check.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -742,7 +743,6 @@ START_TEST(memory_is_counted)
 }
 END_TEST
 
-START_TEST(pools)
 /* Of the pages that lie in `bytes` from the address on, so many are the host's memory. */
 static size_t resident_pages(CUdeviceptr address, size_t bytes)
 {
@@ -786,6 +786,7 @@ START_TEST(allocations_do_not_use_up_mappings)
 }
 END_TEST
 
+START_TEST(pools)
 {
     start("sm_90");
     CUmemoryPool pool;
@@ -835,7 +836,6 @@ START_TEST(ptx_runs)
 }
 END_TEST
 
-START_TEST(variables_keep_their_values)
 START_TEST(the_stack_is_as_deep_as_its_limit)
 {
     static const char down_ptx[] =
@@ -870,6 +870,7 @@ START_TEST(the_stack_is_as_deep_as_its_limit)
 }
 END_TEST
 
+START_TEST(variables_keep_their_values)
 {
     start("sm_90");
     CUmodule module;
@@ -1521,6 +1522,28 @@ START_TEST(work_goes_on_without_threads)
 }
 END_TEST
 
+static void never(int number)
+{
+    ck_abort_msg("signal %d came to a thread that is not the program's", number);
+}
+
+START_TEST(signals_go_to_the_programs_threads)
+{
+    sigset_t set, pending;
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "4", 1);
+    start("sm_75");
+    OK(launch_add(load(add_ptx, "add"), zeros(64), 1, NULL));
+    OK(cuCtxSynchronize());
+    signal(SIGUSR1, never);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    kill(getpid(), SIGUSR1);
+    sigpending(&pending);
+    ck_assert(sigismember(&pending, SIGUSR1));
+}
+END_TEST
+
 START_TEST(the_legacy_stream_orders_blocking_streams)
 {
     start("sm_90");
@@ -1883,8 +1906,11 @@ int main(void)
         what_cannot_be_registered,
         managed_memory_is_everywhere,
         memory_is_counted,
+        what_is_freed_goes_back_to_the_system,
+        allocations_do_not_use_up_mappings,
         pools,
         ptx_runs,
+        the_stack_is_as_deep_as_its_limit,
         variables_keep_their_values,
         jit_log_tells_the_line,
         what_is_no_image,
@@ -1901,6 +1927,7 @@ int main(void)
         occupancy,
         streams_do_not_wait_for_each_other,
         work_goes_on_without_threads,
+        signals_go_to_the_programs_threads,
         the_legacy_stream_orders_blocking_streams,
         events_order_streams,
         pageable_memory_is_staged,
@@ -1911,7 +1938,6 @@ int main(void)
         peers,
         a_fault_ends_every_context,
         garbage_is_no_handle,
-        the_stack_is_as_deep_as_its_limit,
         a_forked_child_has_no_driver,
     };
     unsetenv("CUDA_VISIBLE_DEVICES"); /* each test says what it wants to see */
@@ -1931,5 +1957,3 @@ int main(void)
     srunner_free(runner);
     return failed != 0;
 }
-        what_is_freed_goes_back_to_the_system,
-        allocations_do_not_use_up_mappings,
