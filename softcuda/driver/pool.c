@@ -372,7 +372,7 @@ typedef struct free_work {
 
 static CUresult run_free(sc_work *work)
 {
-    (void)work; /* the reference that the work holds is the last; it goes with the work */
+    (void)work; /* what is out of the set ends with the reference that the work holds */
     return CUDA_SUCCESS;
 }
 
@@ -401,9 +401,10 @@ API_STREAM(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, str
     free_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_FREE, run_free, finish_free);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sc_object_retract(block);
-    work->block = block;
-    return sc_stream_submit(s, (sc_work *)work, false);
+    work->block = sc_retain(block);
+    TRY(sc_stream_submit(s, (sc_work *)work, false));
+    sc_block_end(block);
+    return CUDA_SUCCESS;
 }
 
 /* ---- for other processes: no pool can be shared, so nothing that these name is valid ---- */

@@ -1738,6 +1738,24 @@ END_TEST
 
 /* ---- several devices, several threads ---- */
 
+START_TEST(a_refused_free_frees_nothing)
+{
+    start("sm_90");
+    CUstream stream;
+    CUgraph graph;
+    CUdeviceptr p;
+    OK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    OK(cuMemAllocAsync(&p, 64, NULL));
+    OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    IS(STREAM_CAPTURE_IMPLICIT, cuMemFreeAsync(p, NULL));
+    IS(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(stream, &graph));
+    OK(cuMemsetD32_v2(p, 3, 16));
+    ck_assert_uint_eq(word(p, 15), 3);
+    OK(cuMemFreeAsync(p, NULL));
+    IS(INVALID_VALUE, cuMemFreeAsync(p, NULL));
+}
+END_TEST
+
 START_TEST(peers)
 {
     CUcontext a = start("sm_90,sm_90,sm_75"), b;
@@ -1935,6 +1953,7 @@ int main(void)
         host_functions_may_not_call,
         a_captured_graph_runs_again_and_again,
         captures_that_fail,
+        a_refused_free_frees_nothing,
         peers,
         a_fault_ends_every_context,
         garbage_is_no_handle,
