@@ -99,6 +99,11 @@ static bool settings_are_good(void)
             good = false;
         }
     }
+    if (!sc_isa_is_known()) {
+        sc_say("KREGISTRY_SOFTCUDA_ISA: only \"baseline\" can be asked for, not \"%s\"",
+               getenv("KREGISTRY_SOFTCUDA_ISA"));
+        good = false;
+    }
     if (sc_checks_unknown()) {
         sc_say("KREGISTRY_SOFTCUDA_CHECK: no checker as \"%s\"", sc_checks_unknown());
         good = false;

@@ -31,11 +31,21 @@ static sc_spelling *place_of(const char *text, size_t bytes)
     return at;
 }
 
-/* KREGISTRY_SOFTCUDA_ISA=baseline: for tests of the other set. */
-static bool has_avx2(void)
+/* For tests of the other set. */
+static const char *wanted_isa(void)
 {
     const char *wanted = getenv("KREGISTRY_SOFTCUDA_ISA");
-    if (wanted && strcmp(wanted, "baseline") == 0)
+    return wanted ? wanted : "";
+}
+
+bool sc_isa_is_known(void)
+{
+    return !*wanted_isa() || strcmp(wanted_isa(), "baseline") == 0;
+}
+
+static bool has_avx2(void)
+{
+    if (strcmp(wanted_isa(), "baseline") == 0)
         return false;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }

@@ -183,6 +183,9 @@ uint64_t sc_findings(void); /* how many there were */
 void sc_check_copied(uint64_t to, uint64_t from, size_t bytes);
 void sc_check_filled(uint64_t to, size_t bytes);
 
+/* KREGISTRY_SOFTCUDA_ISA: not set, or "baseline". */
+bool sc_isa_is_known(void);
+
 /* ---- numbers from the environment ---- */
 
 typedef enum sc_setting_id {

@@ -287,6 +287,7 @@ START_TEST(bad_settings_are_named)
         {"KREGISTRY_SOFTCUDA_THREADS", "-2"},   {"KREGISTRY_SOFTCUDA_THREADS", "2x"},
         {"KREGISTRY_SOFTCUDA_THREADS", "1025"}, {"KREGISTRY_SOFTCUDA_BUDGET", "1e9"},
         {"KREGISTRY_SOFTCUDA_SHUFFLE", "yes"},  {"KREGISTRY_SOFTCUDA_DEVICES", "sm_1"},
+        {"KREGISTRY_SOFTCUDA_ISA", "nonsense"},
     };
     char said[1024];
     for (size_t i = 0; i < KR_COUNT(bad); i++) {
