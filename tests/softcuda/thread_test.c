@@ -74,12 +74,13 @@ static void *initialise(void *unused)
 {
     int n;
     void *function;
+    CUcontext own;
     (void)unused;
     OK(cuInit(0));
     OK(cuDeviceGetCount(&n));
     ck_assert_int_eq(n, 2);
     OK(cuGetProcAddress_v2("cuMemAlloc", &function, 12000, 0, NULL));
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cuDevicePrimaryCtxRetain(&own, 0));
     return NULL;
 }
 
