@@ -17,13 +17,9 @@
 #include <unistd.h>
 
 #include "ptx/image/image.h"
-#include "tests/softcuda/calls.h"
-
-#define OK(call) ck_assert_int_eq((call), CUDA_SUCCESS)
-#define IS(code, call) ck_assert_int_eq((call), CUDA_ERROR_##code)
+#include "tests/softcuda/start.h"
 
 /* add: p[i] += n for i < gridDim * blockDim. store: p[i] = 7, one thread. */
-#define HEADER ".version 7.0\n.target sm_75\n.address_size 64\n"
 static const char add_ptx[] =
     HEADER ".visible .global .align 4 .u32 counter = 5;\n"
            ".visible .entry add(.param .u64 p, .param .u32 n)\n"
@@ -45,40 +41,6 @@ static const char add_ptx[] =
            "}\n"
            ".visible .entry bump() { .reg .b32 %r<2>; ld.global.u32 %r1, [counter]; add.u32 %r1, %r1, 1; "
            "st.global.u32 [counter], %r1; ret; }\n";
-
-static CUcontext start(const char *devices)
-{
-    CUcontext context;
-    setenv("KREGISTRY_SOFTCUDA_DEVICES", devices, 1);
-    OK(cuInit(0));
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cuCtxSetCurrent(context));
-    return context;
-}
-
-static CUfunction load(const char *ptx, const char *name)
-{
-    CUmodule module;
-    CUfunction function;
-    OK(cuModuleLoadData(&module, ptx));
-    OK(cuModuleGetFunction(&function, module, name));
-    return function;
-}
-
-static CUdeviceptr zeros(size_t n)
-{
-    CUdeviceptr p;
-    OK(cuMemAlloc_v2(&p, 4 * n));
-    OK(cuMemsetD32_v2(p, 0, n));
-    return p;
-}
-
-static unsigned word(CUdeviceptr p, size_t i)
-{
-    unsigned value;
-    OK(cuMemcpyDtoH_v2(&value, p + 4 * i, 4));
-    return value;
-}
 
 static CUresult launch_add(CUfunction add, CUdeviceptr p, unsigned n, CUstream stream)
 {
