@@ -477,6 +477,8 @@ static void pointer_attributes(void)
             say("%s", value[0] == UNSET ? "unset" : value[0] ? "id" : "0");
         else if (value[0] == UNSET)
             say("unset");
+        else if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) /* see pointer.c */
+            say("machine");
         else if (value[0] >> 32 == UNSET >> 32)
             say("%d", value[0] >> 8 == UNSET >> 8 ? (int)(value[0] & 255) : (int)value[0]);
         else
