@@ -56,35 +56,6 @@ static nvrtcResult ask_facts(kr_nvrtc *nvrtc)
     return table->nvrtcGetSupportedArchs(archs);
 }
 
-static const int moments[] = {ENOMEM, EMFILE, ENFILE};
-
-bool kr__nvrtc_moment(int number)
-{
-    for (size_t i = 0; i < KR_COUNT(moments); i++)
-        if (moments[i] == number)
-            return true;
-    return false;
-}
-
-kr_status kr__nvrtc_fail_moment(kr_error *err, int number, const char *what)
-{
-    return KR_FAIL_ERRNO(err, number == ENOMEM ? KR_OUT_OF_HOST_MEMORY : KR_IO, number,
-                         "looking for NVRTC at %s", what);
-}
-
-/* The errno of the moment that dlerror's text ends with, or 0: glibc gives no number, but the number's text.
- */
-static int moment_of(const char *why)
-{
-    for (size_t i = 0; i < KR_COUNT(moments) && why; i++) {
-        const char *text = strerror(moments[i]);
-        const size_t bytes = strlen(why), n = strlen(text);
-        if (bytes >= n && strcmp(why + bytes - n, text) == 0)
-            return moments[i];
-    }
-    return 0;
-}
-
 /* NVRTC opens its builtins by bare name, which the program's search path need not lead to; it finds them when
  * they are loaded already. That they are not there matters only if NVRTC then says that it misses them. 0, or
  * an errno of the moment. */
@@ -101,7 +72,7 @@ static int open_builtins(kr_nvrtc *nvrtc, const char *folder, const char *file_n
         return ENOMEM;
     if (!dlopen(nvrtc->builtins, RTLD_NOW | RTLD_LOCAL)) {
         const char *why = dlerror();
-        number = moment_of(why);
+        number = kr__toolkit_dlerror_moment(why);
         if (!number && !(nvrtc->builtins_problem = kr__arena_text(&nvrtc->arena, why, strlen(why))))
             number = ENOMEM;
     }
@@ -129,19 +100,11 @@ static int look_around(kr_nvrtc *nvrtc, void *library)
     return number;
 }
 
-kr_status kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried, kr_error *err)
+static const kr__toolkit_library what;
+
+static kr_status take(void *user, void *library, const char *file, kr__text *tried, kr_error *err)
 {
-    /* Never closed again: NVRTC does not survive that. */
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | flags);
-    if (!library) {
-        const char *why = dlerror();
-        if (moment_of(why))
-            return kr__nvrtc_fail_moment(err, moment_of(why), file);
-        if (why && !(flags & RTLD_NOLOAD))
-            kr__text_add(tried, "  %s%s%s\n", strstr(why, file) ? "" : file, strstr(why, file) ? "" : ": ",
-                         why);
-        return KR_NOT_FOUND;
-    }
+    kr_nvrtc *nvrtc = user;
     const char *missing = fill_table(&nvrtc->table, library);
     if (missing) {
         kr__text_add(tried, "  %s: has no %s: not NVRTC, or older than 11.2\n", file, missing);
@@ -151,8 +114,8 @@ kr_status kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text 
     const int number = result == NVRTC_ERROR_OUT_OF_MEMORY ? ENOMEM
                        : result                            ? 0
                                                            : look_around(nvrtc, library);
-    if (kr__nvrtc_moment(number))
-        return kr__nvrtc_fail_moment(err, number, file);
+    if (kr__toolkit_moment(number))
+        return kr__toolkit_fail_moment(err, &what, number, file);
     if (result)
         kr__text_add(tried, "  %s: does not work: %s (%d)\n", file, kr__nvrtc_result_name(result), result);
     else if (number)
@@ -160,49 +123,30 @@ kr_status kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text 
     return result || number ? KR_NOT_FOUND : KR_OK;
 }
 
-/* source: who gave the path, whose failure is the first line of `tried` and names it; NULL: nobody did. */
-static kr_status not_found(const char *source, const kr__text *tried, kr_error *err)
-{
-    if (tried->failed)
-        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say where NVRTC was looked for");
-    const char *reason = tried->data + strspn(tried->data, " ");
-    if (source)
-        KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "%s is no usable NVRTC: %.*s", source,
-                (int)strcspn(reason, "\n"), reason);
-    else
-        KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "no usable NVRTC on this machine");
-    kr__error_log(err, tried->data);
-    kr__error_advice(err, source
-                              ? "Give the libnvrtc.so file of CUDA 11.2 or later, or a folder that holds it."
-                              : "Install the Python package nvidia-cuda-nvrtc or a CUDA toolkit, or set "
-                                "KREGISTRY_NVRTC to the libnvrtc.so file.");
-    return KR_NOT_ON_THIS_MACHINE;
-}
+static const kr__toolkit_library what = {
+    .name = "NVRTC",
+    .file = "libnvrtc.so",
+    .sonames =
+        (const char *const[]){"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL},
+    .package = "cuda_nvrtc",
+    .wheel = "nvidia-cuda-nvrtc",
+    .variable = "KREGISTRY_NVRTC",
+    .least = "11.2",
+    .take = take,
+};
 
 kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
     KR_REQUIRE(err, ret_nvrtc);
-    if (path && !path[0]) /* the dynamic linker would take the program itself */
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "the path of NVRTC is empty");
     kr_nvrtc *nvrtc = kr__alloc(1, sizeof *nvrtc, err);
     if (!nvrtc)
         return KR_OUT_OF_HOST_MEMORY;
-    const char *given = secure_getenv("KREGISTRY_NVRTC");
-    const char *source = path ? "the path" : NULL;
-    if (!path && given && given[0]) {
-        path = given;
-        source = "what KREGISTRY_NVRTC names";
-    }
-    kr__text tried = {0};
     kr_status status = KR_OK;
     nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!nvrtc->c_locale)
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a locale");
     else
-        status = kr__nvrtc_find(nvrtc, path, &tried, err);
-    if (status == KR_NOT_FOUND)
-        status = not_found(source, &tried, err);
-    kr__text_free(&tried);
+        status = kr__toolkit_open(&what, path, nvrtc, err);
     if (status)
         kr_nvrtc_close(&nvrtc);
     else

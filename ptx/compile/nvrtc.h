@@ -9,6 +9,7 @@
 #include <kregistry/compile.h>
 
 #include "abi/nvrtc.h"
+#include "ptx/toolkit/toolkit.h"
 #include "runtime/base/base.h"
 
 /* One pointer a function of NVRTC, under its own name. */
@@ -30,22 +31,6 @@ struct kr_nvrtc {
 };
 
 const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NVRTC_ERROR_?" */
-
-/* ---- finding (find.c) ---- */
-
-/* Offers kr__nvrtc_load one file after the other, in the order of compile.h, until it takes one.
- * KR_NOT_FOUND, and err as it was: none will do; `tried` has grown by a line for every place. Any other
- * failure is of the moment, and says nothing of what is installed. */
-kr_status kr__nvrtc_find(kr_nvrtc *nvrtc, const char *path, kr__text *tried, kr_error *err);
-
-/* Opens `file` (a path, or a soname for the dynamic linker to find) and fills in nvrtc; answers like
- * kr__nvrtc_find. `flags` are further ones of dlopen. (nvrtc.c) */
-kr_status kr__nvrtc_load(kr_nvrtc *nvrtc, const char *file, int flags, kr__text *tried, kr_error *err);
-
-/* Is the errno one of the moment: no memory, no descriptor left? */
-bool kr__nvrtc_moment(int number);
-/* Fills err from it. */
-kr_status kr__nvrtc_fail_moment(kr_error *err, int number, const char *what);
 
 /* ---- headers (headers.c) ---- */
 
