@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <kregistry/module.h>
+#include <kregistry/link.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -209,10 +209,32 @@ kr_status kr__code_load(kr__code *code, kr_device *device, kr_module **ret_modul
     return status;
 }
 
+/* LTO-IR: linked for the device, then loaded. */
+static kr_status load_linked(kr_device *device, const void *image, size_t image_bytes, const char *name,
+                             kr_module **ret_module, kr_error *err)
+{
+    const kr_link_input input = {name, image, image_bytes};
+    kr_linker *linker = NULL;
+    kr_linked *linked = NULL;
+    kr_status status = kr_linker_create(NULL, &linker, err);
+    if (status == KR_OK)
+        status = kr_link(linker, &input, 1, device->info.cc, NULL, &linked, err);
+    if (status == KR_OK)
+        status = kr_module_load(device, linked->image, linked->image_bytes, name, ret_module, err);
+    else
+        kr__while(err, status, "linking %s, which is LTO-IR", name ? name : "an image");
+    kr_linked_destroy(&linked);
+    kr_linker_destroy(&linker);
+    return status;
+}
+
 kr_status kr_module_load(kr_device *device, const void *image, size_t image_bytes, const char *name,
                          kr_module **ret_module, kr_error *err)
 {
     KR_REQUIRE(err, device, image, ret_module);
+    kr_image_kind kind;
+    if (kr__image_kind(image, image_bytes, &kind, NULL) == KR_OK && kind == KR_IMAGE_LTOIR)
+        return load_linked(device, image, image_bytes, name, ret_module, err);
     kr__code *code;
     kr_status status = kr__code_create(device->driver, image, image_bytes, name, &code, err);
     if (status != KR_OK)

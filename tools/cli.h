@@ -16,6 +16,7 @@
 #define OPTION_LIST(X)                                                                                  \
     X(DRIVER, "driver", 0, "WHICH", "auto, nvidia, softcuda, or a libcuda file (KREGISTRY_DRIVER)")     \
     X(DEVICE, "device", 0, "LIST", "all, or ordinals, UUIDs, PCI ids, with commas")                     \
+    X(NVJITLINK, "nvjitlink", 0, "WHERE", "an nvJitLink file or folder, or none (KREGISTRY_NVJITLINK)") \
     X(NVRTC, "nvrtc", 0, "WHERE", "an NVRTC file or folder, or none (KREGISTRY_NVRTC)")                 \
     X(OPS, "ops", 0, "PATH", "more ops: a folder of .cu files, or one file; may be repeated")           \
     X(JSON, "json", 0, NULL, "print one JSON document")                                                 \
@@ -47,7 +48,7 @@
     X(ARCH, "arch", 0, "ARCH", "sm_90, 90a, compute_75, ...")                                           \
     X(INCLUDE, "include", 'I', "DIR", "a folder of headers")                                            \
     X(DEFINE, "define", 'D', "NAME[=VALUE]", "a macro")                                                 \
-    X(OPTION, "option", 0, "TEXT", "a further NVRTC option")                                            \
+    X(OPTION, "option", 0, "TEXT", "a further option of NVRTC's or nvJitLink's")                                            \
     X(NAME, "name", 0, "EXPR", "a C++ name to be given its lowered name")                               \
     X(WORKER, "worker", 0, "PARENT", NULL)
 
@@ -63,6 +64,7 @@ typedef enum option_id {
     (BIT(DRIVER) | BIT(DEVICE) | BIT(NVRTC) | BIT(OPS) | BIT(JSON) | BIT(COLOR) | BIT(QUIET) | \
      BIT(VERBOSE) | BIT(HELP))
 
+enum { MAX_INPUTS = 256 }; /* of a link */
 enum { EXIT_DONE = 0, EXIT_NOT_SO = 1, EXIT_USAGE = 2, EXIT_NO_DEVICE = 3 };
 
 typedef struct cli_command cli_command;
@@ -95,6 +97,7 @@ int run_explain(const invocation *cli);
 int run_run(const invocation *cli);
 int run_verify(const invocation *cli);
 int run_compile(const invocation *cli);
+int run_link(const invocation *cli);
 int run_version(const invocation *cli);
 int run_check(const invocation *cli);
 int run_doctor(const invocation *cli);

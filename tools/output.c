@@ -183,7 +183,8 @@ json_t *json_text(const char *text)
 static json_t *error_document(const kr_error *err)
 {
     static const char *const apis[] = {
-        [KR_API_NONE] = NULL, [KR_API_CUDA] = "cuda", [KR_API_NVRTC] = "nvrtc", [KR_API_ERRNO] = "errno"};
+        [KR_API_NONE] = NULL, [KR_API_CUDA] = "cuda", [KR_API_NVRTC] = "nvrtc", [KR_API_ERRNO] = "errno",
+        [KR_API_NVJITLINK] = "nvjitlink"};
     json_t *error = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "status", kr_status_name(err->status),
                               "code", err->code, "api", json_text(apis[err->api]), "message",
                               json_text(*err->message ? err->message : kr_status_text(err->status)), "advice",

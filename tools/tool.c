@@ -104,7 +104,7 @@ bool tool_same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err)
+kr_status tool_read_bytes(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
     struct stat facts;
     /* Devices and pipes have no end, or keep one waiting. */
@@ -124,15 +124,29 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
         bytes += got;
     } while (got > 0);
     text[bytes] = '\0';
-    kr_status status = ferror(file) ? tool_fail_errno(err, KR_IO, "cannot read %s", path) : KR_OK;
+    const kr_status status = ferror(file) ? tool_fail_errno(err, KR_IO, "cannot read %s", path) : KR_OK;
     fclose(file);
-    if (!status && strlen(text) < bytes) {
-        status = tool_fail(err, KR_CORRUPT, "%s is not text: the byte at %zu is a NUL", path, strlen(text));
-        tool_advice(err, "Name a CUDA source.");
-    }
     if (status) {
         free(text);
         return status;
+    }
+    *ret_data = text;
+    *ret_bytes = bytes;
+    return KR_OK;
+}
+
+kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err)
+{
+    char *text;
+    size_t bytes;
+    const kr_status status = tool_read_bytes(path, &text, &bytes, err);
+    if (status)
+        return status;
+    if (strlen(text) < bytes) {
+        tool_fail(err, KR_CORRUPT, "%s is not text: the byte at %zu is a NUL", path, strlen(text));
+        tool_advice(err, "Name a CUDA source.");
+        free(text);
+        return KR_CORRUPT;
     }
     *ret_text = text;
     *ret_bytes = bytes;

@@ -22,7 +22,9 @@ kr_status tool_fail_errno(kr_error *err, kr_status status, const char *format, .
 /* Are both there, and one? */
 bool tool_same_file(const char *a, const char *b);
 
-/* The whole file, malloc'ed, with a NUL behind it. A NUL in it is refused: what follows would be lost. */
+/* The whole file, malloc'ed, with a NUL behind it. */
+kr_status tool_read_bytes(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err);
+/* The same of text. A NUL in it is refused: what follows would be lost. */
 kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err);
 /* Whole or not at all where the path is a file or nothing yet; links are followed, pipes and devices written
  * to. */

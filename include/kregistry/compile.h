@@ -15,8 +15,8 @@ typedef struct kr_nvrtc kr_nvrtc;
 
 /* path: that file or folder alone. NULL: what KREGISTRY_NVRTC names alone, else look where NVRTC lives:
  * already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system folders; 11.2 or later. The
- * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. KR_IO: no
- * descriptor is left, so nothing is known of what is installed. */
+ * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. KR_IO:
+ * no descriptor is left, so nothing is known of what is installed. */
 KR_API kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
 KR_API void kr_nvrtc_close(kr_nvrtc **nvrtc); /* frees the handle; the library stays loaded */
 
@@ -31,8 +31,8 @@ KR_API kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc);
 
 typedef struct kr_compile_options {
     size_t struct_size;
-    kr_image_kind kind; /* KR_IMAGE_PTX, _CUBIN, _LTOIR (for a linker; nothing here loads it yet), or _FATBIN:
-                           cubin and PTX of one compile */
+    kr_image_kind kind;         /* KR_IMAGE_PTX, _CUBIN, _LTOIR (for kr_link), or _FATBIN:
+                                   cubin and PTX of one compile */
     const char *const *options; /* further NVRTC options, one element each; --std=c++17 unless given here */
     size_t n_options;
     const char *const *name_expressions; /* C++ names to be given their lowered names */

@@ -50,10 +50,11 @@ typedef enum kr_status {
 
 /* Whose number kr_error.code is. */
 typedef enum kr_api {
-    KR_API_NONE = 0,  /* code is 0: the library itself found the fault */
-    KR_API_CUDA = 1,  /* code is a CUresult */
-    KR_API_NVRTC = 2, /* code is an nvrtcResult */
-    KR_API_ERRNO = 3  /* code is an errno */
+    KR_API_NONE = 0,     /* code is 0: the library itself found the fault */
+    KR_API_CUDA = 1,     /* code is a CUresult */
+    KR_API_NVRTC = 2,    /* code is an nvrtcResult */
+    KR_API_ERRNO = 3,    /* code is an errno */
+    KR_API_NVJITLINK = 4 /* code is an nvJitLinkResult */
 } kr_api;
 
 typedef struct kr_error {

@@ -9,6 +9,7 @@
 #include <kregistry/error.h>
 #include <kregistry/group.h>
 #include <kregistry/launch.h>
+#include <kregistry/link.h>
 #include <kregistry/module.h>
 #include <kregistry/op.h>
 #include <kregistry/registry.h>

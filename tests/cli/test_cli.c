@@ -97,6 +97,14 @@ static const row rows[] = {
      NVRTC},
     {"compile OPS/no_compile.cu -o TMP/x.ptx -D KR_VARIANT_wild -D uint64_t=size_t", 2, "nowhere", NVRTC},
     {"compile OPS/faults.cu -o TMP/none/x.ptx --arch sm_75", 2, "cannot write", NVRTC},
+    /* link */
+    {"link OPS/faults.cu", 2, "-o FILE", 0},
+    {"link OPS/faults.cu -o TMP/x.fatbin", 2, "names nothing that a link gives", 0},
+    {"link OPS/none.ptx -o TMP/x.cubin", 2, "none.ptx", 0},
+    {"link OPS/faults.cu -o TMP/x.cubin --arch 90 --nvjitlink /no/such/file", 2, "/no/such/file", 0},
+    {NO_DRIVER "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 3, "nothing links", 0},
+    {SOFT "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 2, "linking ", SOFTCUDA},
+    {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --nvjitlink none", 0, "linked by the driver", SOFTCUDA},
     /* an NVRTC that is asked for must do, wherever one is used */
     {"check saxpy --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
