@@ -5,7 +5,7 @@
 
 /* An instruction against the forms that its opcode has. */
 
-#define K(kind) (1ull << PTX_KIND_##kind)
+#define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
 #define SET(type) (1ull << (type))
 
 static const uint64_t signed_types = SET(PTX_S8) | SET(PTX_S16) | SET(PTX_S32) | SET(PTX_S64);
@@ -421,7 +421,7 @@ static bool types_agree(const ptx_form *form, const ptx_instr *instr)
     return true;
 }
 
-static bool round_allowed(uint64_t allowed, ptx_round round)
+static bool round_allowed(ptx_set allowed, ptx_round round)
 {
     switch (round) {
     case PTX_RN:
@@ -439,11 +439,11 @@ static bool round_allowed(uint64_t allowed, ptx_round round)
 }
 
 /* These make another instruction of it: with a wrong one the assembler finds none of such types. */
-static const uint64_t names =
+static const ptx_set names =
     PTX_HI | PTX_LO | PTX_WIDE | PTX_LEFT | PTX_RIGHT | PTX_TO | PTX_ARRIVE | PTX_RED;
 
 static const struct {
-    uint64_t any;
+    ptx_set any;
     const char *text; /* %s: the instruction */
 } missing[] = {
     {PTX_APPROX | K(ROUND), "Rounding modifier or '.approx' modifier required for instruction '%s'"},
@@ -467,7 +467,7 @@ static const struct {
     {K(COPY), "'.ca or .cg' modifier required for instruction '%s'"},
 };
 
-static stage lacks(verdict *v, uint64_t wanted)
+static stage lacks(verdict *v, ptx_set wanted)
 {
     const ptx_op op = v->instr->op;
     if ((wanted & names) && op != PTX_OP_DP2A)
@@ -477,7 +477,7 @@ static stage lacks(verdict *v, uint64_t wanted)
     if (op == PTX_OP_BAR && (wanted & PTX_SYNC))
         return fail(v, MISSING, "Barrier modifier required for instruction '%s'", v->title);
     for (size_t i = 0; v->wanted && i < KR_COUNT(missing); i++) {
-        const uint64_t any = missing[i].any;
+        const ptx_set any = missing[i].any;
         if (!(wanted & any) || ((any & PTX_APPROX) && (wanted & any) != any))
             continue;
         const char *hole = strstr(missing[i].text, "%s");
@@ -488,15 +488,15 @@ static stage lacks(verdict *v, uint64_t wanted)
     return MISSING;
 }
 
-static stage modifiers(verdict *v, uint64_t written)
+static stage modifiers(verdict *v, ptx_set written)
 {
     const ptx_form *form = v->form;
-    uint64_t allowed = form->allowed;
+    ptx_set allowed = form->allowed;
     if (!round_allowed(allowed, v->instr->round))
         return fail(v, MODIFIERS, "Illegal rounding modifier for instruction '%s'", v->title);
     if (allowed & (K(RN) | K(RZ) | K(RNA)))
         allowed |= K(ROUND);
-    const uint64_t excess = written & ~allowed;
+    const ptx_set excess = written & ~allowed;
     if (excess & (K(ROUND) | K(ROUND_INT)))
         return fail(v, MODIFIERS, "Illegal rounding modifier for instruction '%s'", v->title);
     if (excess & names)
@@ -507,7 +507,7 @@ static stage modifiers(verdict *v, uint64_t written)
     if (excess)
         return fail(v, MODIFIERS, "Illegal modifier '.%s' for instruction '%s'",
                     kr__ptx_modifier_text(excess), v->title);
-    const uint64_t lacking = form->required & ~written;
+    const ptx_set lacking = form->required & ~written;
     if (lacking)
         return lacks(v, lacking);
     return form->one_of && !(form->one_of & written) ? lacks(v, form->one_of) : RIGHT;
@@ -531,7 +531,7 @@ static bool is_unsigned_where_signed(const ptx_instr *instr)
                : instr->op == PTX_OP_SLCT && is(unsigned_types, instr->type2);
 }
 
-static stage judge(verdict *v, uint64_t written)
+static stage judge(verdict *v, ptx_set written)
 {
     if (!types_agree(v->form, v->instr))
         return is_unsigned_where_signed(v->instr)
@@ -637,7 +637,7 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                       kr__ptx_order_name(instr->order), spaces[instr->space]);
         return;
     }
-    const uint64_t cached = spelling->modifiers & (K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE));
+    const ptx_set cached = spelling->modifiers & (K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE));
     if (instr->order == PTX_VOLATILE && cached) {
         kr__ptx_error(p, instr->line, "Modifier '.volatile' cannot be combined with modifier '.%s'",
                       kr__ptx_modifier_text(cached));
@@ -979,7 +979,7 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
 static void title(const ptx_spelling *spelling, char *to, size_t bytes)
 {
     static const struct {
-        uint32_t flag;
+        uint64_t flag;
         const char *text;
     } parts[] = {{PTX_HI, ".hi"},   {PTX_LO, ".lo"}, {PTX_WIDE, ".wide"},     {PTX_LEFT, ".l"},
                  {PTX_RIGHT, ".r"}, {PTX_TO, ".to"}, {PTX_ARRIVE, ".arrive"}, {PTX_RED, ".red"}};

@@ -5,15 +5,15 @@
 
 /* An instruction's name: ".rn.ftz.f32" into the fields of a ptx_instr. */
 
-#define K(kind) (1ull << PTX_KIND_##kind)
+#define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
 
-static uint64_t bit_of(const ptx_modifier *modifier)
+static ptx_set bit_of(const ptx_modifier *modifier)
 {
-    return modifier->kind ? 1ull << modifier->kind : modifier->value;
+    return modifier->kind ? (ptx_set)1 << modifier->kind : modifier->value;
 }
 
 /* What modifiers of this kind are in a form's eyes: .rn is allowed by K(ROUND) and by K(RN). */
-static uint64_t allowing(const ptx_modifier *modifier)
+static ptx_set allowing(const ptx_modifier *modifier)
 {
     if (modifier->kind != PTX_KIND_ROUND)
         return bit_of(modifier);
@@ -84,7 +84,7 @@ static bool add_type(ptx_instr *instr, ptx_type type)
     return false;
 }
 
-static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
+static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
 {
     switch (modifier->kind) {
     case 0:
@@ -144,10 +144,10 @@ static void apply(const ptx_modifier *modifier, uint64_t seen, ptx_instr *instr)
  * L1:: and L2:: hints, .xorsign.abs, .proxy.async, .po.shr7. */
 #define REPEATABLE (K(SPACE) | K(LAYOUT) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY) | PTX_XORSIGN_ABS)
 
-static bool repeated(ptx_parser *p, const ptx_modifier *modifier, uint64_t seen, ptx_op op, ptx_text word,
+static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)
 {
-    uint64_t bit = bit_of(modifier);
+    ptx_set bit = bit_of(modifier);
     if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
         bit = K(ROUND) | K(ROUND_INT);
     if (!(seen & bit) || (bit & REPEATABLE)) {

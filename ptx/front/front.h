@@ -86,7 +86,10 @@ bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dott
 
 /* ---- the instruction table (table.c, opcodes.def, modifiers.def) ---- */
 
-/* Kinds of modifiers beside those that are a ptx_flag; bits above them. */
+/* A set of modifiers: ptx_flag bits, and above them kinds of modifiers. */
+typedef unsigned __int128 ptx_set;
+
+/* Kinds of modifiers beside those that are a ptx_flag. */
 #define PTX_MODIFIER_KINDS(X)                                                                           \
     X(ROUND)                                                                                            \
     X(ROUND_INT)                                                                                        \
@@ -97,7 +100,7 @@ bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dott
         X(SPACES)      /* in a form: two state spaces */
 
 enum {
-    PTX_FIRST_KIND = 31,
+    PTX_FIRST_KIND = 63,
 #define PTX_KIND_ENUM(name) PTX_KIND_##name,
     PTX_MODIFIER_KINDS(PTX_KIND_ENUM)
 #undef PTX_KIND_ENUM
@@ -107,9 +110,9 @@ enum {
 /* One way of writing an instruction. */
 typedef struct ptx_form {
     uint64_t types[4];    /* sets of ptx_type; empty: no such type modifier */
-    uint64_t allowed;     /* modifiers: ptx_flag bits and 1 << PTX_KIND_... */
-    uint64_t required;    /* of those */
-    uint64_t one_of;      /* at least one of these; empty: no such rule */
+    ptx_set allowed;      /* modifiers */
+    ptx_set required;     /* of those */
+    ptx_set one_of;       /* at least one of these; empty: no such rule */
     const char *operands; /* see opcodes.def */
     uint8_t isa, sm;      /* at least; 0: ever */
 } ptx_form;
@@ -126,7 +129,7 @@ typedef struct ptx_modifier {
     const char *text; /* without the dot */
     uint8_t kind;     /* PTX_KIND_..., or 0: a flag */
     uint8_t isa, sm;  /* at least; 0: ever */
-    uint32_t value;
+    uint64_t value;
     const char *feature; /* what isa and sm are of */
 } ptx_modifier;
 
@@ -139,7 +142,7 @@ extern const struct ptx_special_row {
 } kr__ptx_specials[PTX_SPECIAL_COUNT];
 
 /* One of the modifiers of a set, for a message. */
-const char *kr__ptx_modifier_text(uint64_t set);
+const char *kr__ptx_modifier_text(ptx_set set);
 const char *kr__ptx_order_name(ptx_order order); /* "acq_rel" */
 
 /* PTX_NONE where the word (".f32") is no type. */
@@ -166,7 +169,7 @@ typedef struct ptx_targets {
 typedef struct ptx_spelling {
     ptx_op row;         /* in opcodes.def: not instr.op for barrier.* */
     ptx_instr instr;    /* everything that the name says; no operands */
-    uint64_t modifiers; /* those written */
+    ptx_set modifiers; /* those written */
 } ptx_spelling;
 
 /* A name that is not known yet: a label may still come. What never does is reported when the function ends.
@@ -193,7 +196,7 @@ typedef struct ptx_parser {
     ptx_problem *problem;
     bool stopped; /* after a fatal error: every further token is the end */
     ptx_names keywords, spellings;
-    uint64_t allowed[PTX_OP_COUNT]; /* modifiers of any form */
+    ptx_set allowed[PTX_OP_COUNT]; /* modifiers of any form */
     ptx_block *block;
     unsigned depth; /* of nested blocks, braces and parentheses */
     bool linked;    /* the module's block then has an outer one: names that all texts see */

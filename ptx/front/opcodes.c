@@ -64,7 +64,7 @@
         (a), (b), (c), (d) \
     }
 /* ... and modifiers. */
-#define K(kind) (1ull << PTX_KIND_##kind)
+#define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
 #define ACCESS (K(SPACE) | K(ORDER) | K(SCOPE) | K(VECTOR) | K(CACHE) | K(HINT))
 #define ATOM (K(SPACE) | K(ORDER) | K(SCOPE))
 #define MATRIX (PTX_SYNC | PTX_ALIGNED | K(SHAPE))

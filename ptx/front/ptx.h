@@ -69,7 +69,7 @@ typedef enum ptx_op {
     PTX_OP_COUNT
 } ptx_op;
 
-/* Modifiers without a field of their own: bits of ptx_instr.flags. Names as in PTX. */
+/* Modifiers without a field of their own: bits 0 to 62 of ptx_instr.flags. Names as in PTX. */
 typedef enum ptx_flag {
     PTX_FTZ = 1u << 0,
     PTX_SAT = 1u << 1,
@@ -272,7 +272,7 @@ enum { PTX_MAX_OPERANDS = 6 };
 typedef struct ptx_instr {
     ptx_op op;
     const char *name; /* as written: "ld.global.nc.v2.f32" */
-    uint32_t flags; /* ptx_flag */
+    uint64_t flags; /* ptx_flag */
     ptx_type type;  /* the first type: the operation's (cvt: the destination's; ld/st: the access's) */
     ptx_type type2; /* the second: cvt's and set's source, mul/mad/shfl none */
     ptx_type type3, type4; /* mma's a/b/c */

@@ -110,11 +110,11 @@ const ptx_modifier kr__ptx_modifiers[] = {
 };
 const size_t kr__ptx_n_modifiers = KR_COUNT(kr__ptx_modifiers);
 
-const char *kr__ptx_modifier_text(uint64_t set)
+const char *kr__ptx_modifier_text(ptx_set set)
 {
     for (size_t i = 0; i < kr__ptx_n_modifiers; i++) {
         const ptx_modifier *row = &kr__ptx_modifiers[i];
-        if (set & (row->kind ? 1ull << row->kind : row->value))
+        if (set & (row->kind ? (ptx_set)1 << row->kind : row->value))
             return row->text;
     }
     return "";
