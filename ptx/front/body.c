@@ -254,7 +254,26 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
     return true;
 }
 
-/* [reg+4], [variable+4], [16]; also [texture, {x, y}], which nothing here looks into */
+/* What stands in an address after its base: [texture, sampler, {x, y}] */
+static bool more_of_address(ptx_parser *p, ptx_instr *instr, ptx_operand *to)
+{
+    enum { MOST = 2 };
+    ptx_operand *more = kr__ptx_new(p, MOST * sizeof *more);
+    if (!more)
+        return false;
+    to->elements = more;
+    while (kr__ptx_accept(p, ',')) {
+        ptx_operand excess = {0};
+        const bool fits = to->n_elements < MOST;
+        p->too_many |= !fits;
+        if (!operand(p, instr, 0, fits ? &more[to->n_elements] : &excess))
+            return false;
+        to->n_elements += fits;
+    }
+    return true;
+}
+
+/* [reg+4], [variable+4], [16] */
 static bool address(ptx_parser *p, ptx_instr *instr, ptx_operand *to)
 {
     ptx_operand base = {0};
@@ -274,11 +293,13 @@ static bool address(ptx_parser *p, ptx_instr *instr, ptx_operand *to)
             return false;
         base.kind = PTX_OPERAND_ADDRESS;
     }
-    while (kr__ptx_accept(p, ',')) {
-        ptx_operand ignored = {0};
-        if (!operand(p, instr, 0, &ignored))
+    if (kr__ptx_is_mark(&p->token, ',')) {
+        if (base.offset) {
+            kr__ptx_syntax_error(p);
             return false;
-        p->too_many = true;
+        }
+        if (!more_of_address(p, instr, &base))
+            return false;
     }
     p->depth--;
     *to = base;

@@ -79,6 +79,7 @@ typedef enum stage { TYPES, MODIFIERS, MISSING, COUNT, OPERANDS, SPACES, VERSION
 
 typedef struct verdict {
     ptx_parser *parser;
+    const ptx_spelling *spelling;
     const ptx_instr *instr;
     const ptx_form *form;
     const char *title; /* the instruction in messages: "mul.wide" */
@@ -224,7 +225,7 @@ static bool space_agrees(ptx_space wanted, const ptx_variable *variable)
 
 static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
 {
-    if (operand->kind != PTX_OPERAND_ADDRESS || operand->function)
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->function || operand->n_elements)
         return mismatch(v);
     if (operand->reg) {
         const ptx_type type = operand->reg->type;
@@ -232,7 +233,8 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
             return fail(v, OPERANDS,
                         "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                         operand->reg->name, kr__ptx_type_name(type));
-        if (kr__ptx_type_bytes(type) < 8 && (space == PTX_SPACE_GENERIC || space == PTX_SPACE_GLOBAL))
+        if (kr__ptx_type_bytes(type) < 8 &&
+            (space == PTX_SPACE_GENERIC || (space == PTX_SPACE_GLOBAL && !v->instr->space2)))
             return fail(v, OPERANDS, "32-bit address register '%s' with .address_size 64",
                         operand->reg->name);
         return RIGHT;
@@ -243,6 +245,62 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
     if (!operand->variable && space != PTX_SPACE_LOCAL)
         return fail(v, SPACES, "Immediate addresses allowed only for .local state space");
     return RIGHT;
+}
+
+/* {%r1, 2}: so many, each as a plain operand would be */
+static stage list(verdict *v, const ptx_operand *operand, size_t argument, size_t n, ptx_type want)
+{
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
+        return mismatch(v);
+    if (operand->n_elements != n)
+        return fail(v, OPERANDS, "Argument %zu of instruction '%s': Argument vector size mismatch", argument,
+                    v->title);
+    for (size_t i = 0; i < n; i++) {
+        const stage got = source(v, &operand->elements[i], argument, want, false);
+        if (got != RIGHT)
+            return got;
+    }
+    return RIGHT;
+}
+
+static bool is_im2col(uint8_t mode)
+{
+    return mode >= PTX_MODE_IM2COL && mode <= PTX_MODE_IM2COL_W_128;
+}
+
+/* [tensor map, {coordinates}]: as many as the tensor has dimensions; rows to gather or scatter are four */
+static stage tensor(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const uint8_t mode = v->spelling->values[PTX_KIND_MODE];
+    const bool is_rows = mode == PTX_MODE_GATHER4 || mode == PTX_MODE_SCATTER4;
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->n_elements != 1)
+        return mismatch(v);
+    ptx_operand map = *operand;
+    map.n_elements = 0;
+    if (map.variable && (map.variable->space == PTX_SPACE_PARAM || map.variable->space == PTX_SPACE_CONST))
+        return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
+                    v->title);
+    const stage got = address(v, &map, PTX_SPACE_GENERIC);
+    return got != RIGHT ? got
+                        : list(v, operand->elements, argument + 1,
+                               is_rows ? 5 : v->spelling->values[PTX_KIND_GEOMETRY], PTX_U32);
+}
+
+/* What im2col adds to the coordinates: the place in the filter, or where along W to begin and how far. */
+static stage im2col_offsets(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const uint8_t *values = v->spelling->values;
+    return list(v, operand, argument,
+                values[PTX_KIND_MODE] == PTX_MODE_IM2COL ? values[PTX_KIND_GEOMETRY] - 2u : 2, PTX_U16);
+}
+
+/* Of a copy that completes there, or of the instruction's own state space; it lies in shared memory. */
+static stage mbarrier(verdict *v, const ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_ADDRESS && operand->variable && operand->variable->space != PTX_SPACE_SHARED)
+        return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
+                    v->title);
+    return address(v, operand, v->spelling->modifiers & PTX_COMPLETE_TX ? PTX_SPACE_SHARED : v->instr->space);
 }
 
 /* cvta and isspacep: an address as a value */
@@ -371,7 +429,24 @@ static stage operand(verdict *v, char letter, size_t i)
     case '@':
         return address(v, at, instr->space);
     case '&':
-        return address(v, at, PTX_SPACE_GENERIC);
+        return address(v, at, instr->space2);
+    case '#':
+        return mbarrier(v, at);
+    case 'T':
+        return tensor(v, at, i);
+    case 'O':
+        return im2col_offsets(v, at, i);
+    case 'H':
+        return source(v, at, i, PTX_B64, false);
+    case 'U':
+        return source(v, at, i, PTX_B16, false);
+    case 'k':
+        return at->kind == PTX_OPERAND_SINK ? RIGHT : destination(v, at, PTX_B64, false);
+    case '_':
+        return at->kind == PTX_OPERAND_SINK
+                   ? RIGHT
+                   : fail(v, OPERANDS, "Sink '_' is expected as a destination operand for instruction '%s'",
+                          v->title);
     case 'A':
         return address_value(v, at);
     case 'l':
@@ -389,6 +464,22 @@ static stage operand(verdict *v, char letter, size_t i)
     }
 }
 
+/* Is there an operand of this letter? Those that come with a modifier are there where it is written. */
+static bool is_due(const verdict *v, char letter)
+{
+    const ptx_set written = v->spelling->modifiers;
+    switch (letter) {
+    case 'H':
+        return written & K(CACHE_HINT);
+    case 'U':
+        return written & (PTX_MULTICAST | PTX_CP_MASK);
+    case 'O':
+        return is_im2col(v->spelling->values[PTX_KIND_MODE]);
+    default:
+        return true;
+    }
+}
+
 static stage operands(verdict *v)
 {
     size_t i = 0;
@@ -400,6 +491,8 @@ static stage operands(verdict *v)
             optional = true;
             continue;
         }
+        if (!is_due(v, *letter))
+            continue;
         if (i == v->instr->n_operands)
             return optional ? RIGHT : fail(v, COUNT, "Arguments mismatch for instruction '%s'", v->title);
         const stage got = operand(v, *letter, i++);
@@ -488,6 +581,21 @@ static stage lacks(verdict *v, ptx_set wanted)
     return MISSING;
 }
 
+static bool may_be(const verdict *v, const ptx_only *only)
+{
+    return !(v->spelling->modifiers & (ptx_set)1 << only->kind) ||
+           (only->values >> v->spelling->values[only->kind] & 1);
+}
+
+/* The kind's modifier is none of those that the form has. */
+static stage only(verdict *v, uint8_t kind)
+{
+    if (kind == PTX_KIND_SPACE || kind == PTX_KIND_SPACES)
+        return fail(v, MODIFIERS, "State space incorrect for instruction '%s'", v->title);
+    return fail(v, MODIFIERS, "Illegal modifier '.%s' for instruction '%s'",
+                kr__ptx_value_text(kind, v->spelling->values[kind]), v->title);
+}
+
 static stage modifiers(verdict *v, ptx_set written)
 {
     const ptx_form *form = v->form;
@@ -507,6 +615,9 @@ static stage modifiers(verdict *v, ptx_set written)
     if (excess)
         return fail(v, MODIFIERS, "Illegal modifier '.%s' for instruction '%s'",
                     kr__ptx_modifier_text(excess), v->title);
+    for (size_t i = 0; i < KR_COUNT(form->only) && form->only[i].kind; i++)
+        if (!may_be(v, &form->only[i]))
+            return only(v, form->only[i].kind);
     const ptx_set lacking = form->required & ~written;
     if (lacking)
         return lacks(v, lacking);
@@ -697,6 +808,79 @@ static void check_copy(ptx_parser *p, const ptx_instr *instr)
                       (long long)n, instr->sub == PTX_SUB_CG ? "16" : "4 or 8 or 16");
     if (instr->space != PTX_SPACE_SHARED)
         kr__ptx_error(p, instr->line, "State space incorrect for instruction 'cp.async'");
+}
+
+/* Bulk copies: whole 16 bytes. */
+static void check_bulk(ptx_parser *p, const ptx_instr *instr, const char *title)
+{
+    for (size_t i = 0; i < instr->n_operands; i++) {
+        const ptx_operand *size = &instr->operands[i];
+        if (size->kind == PTX_OPERAND_IMMEDIATE && size->bits % 16)
+            kr__ptx_error(
+                p, instr->line,
+                "Argument %zu of instruction '%s': unexpected value '%lld', expected to be multiple of 16", i, title,
+                (long long)size->bits);
+    }
+}
+
+/* st.bulk: zeros, eight at a time */
+static void check_fill(ptx_parser *p, const ptx_instr *instr)
+{
+    const ptx_operand *size = &instr->operands[1], *value = &instr->operands[2];
+    if (size->kind == PTX_OPERAND_IMMEDIATE && size->bits % 8)
+        kr__ptx_error(
+            p, instr->line,
+            "Argument 1 of instruction 'st.bulk': unexpected value '%lld', expected to be multiple of 8",
+            (long long)size->bits);
+    if (value->bits)
+        kr__ptx_error(p, instr->line,
+                      "Argument 2 of instruction 'st.bulk': unexpected value '%lld', expected to be zero",
+                      (long long)value->bits);
+}
+
+/* What tensor copies do only of some dimensions: rows of two, im2col of three and more. */
+static void check_tensor(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
+{
+    const uint8_t mode = spelling->values[PTX_KIND_MODE], n = spelling->values[PTX_KIND_GEOMETRY];
+    const bool is_rows = mode == PTX_MODE_GATHER4 || mode == PTX_MODE_SCATTER4;
+    if (is_rows ? n != 2 : mode != PTX_MODE_TILE && n < 3)
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.%s'",
+                      kr__ptx_value_text(PTX_KIND_GEOMETRY, n), kr__ptx_value_text(PTX_KIND_MODE, mode));
+}
+
+/* An order and a scope are written together. false: reported. */
+static bool check_order(ptx_parser *p, const ptx_instr *instr, const char *title)
+{
+    const bool is_ordered = instr->order >= PTX_RELAXED;
+    if (is_ordered && !instr->scope)
+        kr__ptx_error(p, instr->line, "Modifier '.%s' requires scope with '%s' instruction",
+                      kr__ptx_order_name(instr->order), title);
+    else if (!is_ordered && instr->scope)
+        kr__ptx_error(p, instr->line, "Modifier '.%s' requires order with '%s' instruction",
+                      kr__ptx_value_text(PTX_KIND_SCOPE, (uint8_t)instr->scope), title);
+    return is_ordered == !!instr->scope;
+}
+
+/* What its forms have had only for a while. */
+static void check_mbarrier(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *title)
+{
+    if (!check_order(p, instr, title))
+        return;
+    const bool is_arrival = instr->op == PTX_OP_MBARRIER_ARRIVE || instr->op == PTX_OP_MBARRIER_ARRIVE_DROP;
+    if (instr->order == PTX_RELAXED && instr->op != PTX_OP_MBARRIER_EXPECT_TX &&
+        instr->op != PTX_OP_MBARRIER_COMPLETE_TX)
+        kr__ptx_has(p, instr->line, "mbarrier with .relaxed", 86, 90);
+    else if (instr->order)
+        kr__ptx_has(p, instr->line, "scopes on mbarrier operations", 80, 80);
+    if (instr->op == PTX_OP_MBARRIER_ARRIVE && instr->operands[0].kind == PTX_OPERAND_SINK)
+        kr__ptx_has(p, instr->line, "mbarrier.arrive with sink", 71, 80);
+    const ptx_operand *phase = &instr->operands[2];
+    if ((spelling->modifiers & PTX_PARITY) && phase->kind == PTX_OPERAND_IMMEDIATE && (phase->bits & ~1ll))
+        kr__ptx_error(p, instr->line,
+                      "Argument 2 of instruction '%s.parity': unexpected value '%lld', expected to be 0 or 1",
+                      title, (long long)phase->bits);
+    if (is_arrival && instr->n_operands > 2 && !(spelling->modifiers & PTX_NO_COMPLETE))
+        kr__ptx_has(p, instr->line, "mbarrier.arrive with count argument and without '.noComplete' modifier", 78, 90);
 }
 
 /* mma and wmma: the shapes of a type, and since when */
@@ -959,6 +1143,37 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
     case PTX_OP_CP_ASYNC:
         check_copy(p, instr);
         break;
+    case PTX_OP_MULTIMEM_LD_REDUCE:
+    case PTX_OP_MULTIMEM_ST:
+    case PTX_OP_MULTIMEM_RED:
+        check_order(p, instr, title);
+        break;
+    case PTX_OP_ST_BULK:
+        check_fill(p, instr);
+        break;
+    case PTX_OP_RED_ASYNC:
+        if (instr->order == PTX_MMIO && spelling->values[PTX_KIND_ORDER] != PTX_RELEASE)
+            kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.release' for instruction '%s'",
+                          title);
+        break;
+    case PTX_OP_CP_ASYNC_BULK:
+    case PTX_OP_CP_ASYNC_BULK_PREFETCH:
+    case PTX_OP_CP_REDUCE_ASYNC_BULK:
+        check_bulk(p, instr, title);
+        break;
+    case PTX_OP_CP_ASYNC_BULK_TENSOR:
+    case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
+    case PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR:
+        check_tensor(p, spelling, instr);
+        break;
+    case PTX_OP_MBARRIER_ARRIVE:
+    case PTX_OP_MBARRIER_ARRIVE_DROP:
+    case PTX_OP_MBARRIER_TEST_WAIT:
+    case PTX_OP_MBARRIER_TRY_WAIT:
+    case PTX_OP_MBARRIER_EXPECT_TX:
+    case PTX_OP_MBARRIER_COMPLETE_TX:
+        check_mbarrier(p, spelling, instr, title);
+        break;
     case PTX_OP_SHFL:
     case PTX_OP_VOTE:
         if (!(spelling->modifiers & PTX_SYNC) && p->module->isa >= 64 && p->module->sm >= 70)
@@ -992,7 +1207,7 @@ static void title(const ptx_spelling *spelling, char *to, size_t bytes)
 void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr)
 {
     const ptx_form *forms = kr__ptx_opcodes[spelling->row].forms;
-    verdict v = {.parser = p, .instr = instr, .title = kr__ptx_opcodes[spelling->row].name};
+    verdict v = {.parser = p, .spelling = spelling, .instr = instr, .title = kr__ptx_opcodes[spelling->row].name};
     for (v.form = forms; v.form->operands; v.form++)
         if (judge(&v, spelling->modifiers) == RIGHT) {
             check_single(p, spelling, instr, v.title);

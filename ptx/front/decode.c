@@ -84,6 +84,11 @@ static bool add_type(ptx_instr *instr, ptx_type type)
     return false;
 }
 
+static ptx_space plain_space(ptx_space written)
+{
+    return written == PTX_SPACE_SHARED_CTA ? PTX_SPACE_SHARED : written;
+}
+
 static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
 {
     switch (modifier->kind) {
@@ -101,12 +106,14 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
         instr->boolean = (ptx_bool)modifier->value;
         break;
     case PTX_KIND_SPACE:
-        if (!(seen & K(SPACE)))
-            instr->space = (ptx_space)modifier->value;
+        *(seen & K(SPACE) ? &instr->space2 : &instr->space) = plain_space((ptx_space)modifier->value);
         break;
     case PTX_KIND_ORDER:
         if (instr->order != PTX_MMIO)
             instr->order = (ptx_order)modifier->value;
+        break;
+    case PTX_KIND_MMIO:
+        instr->order = PTX_MMIO;
         break;
     case PTX_KIND_SCOPE:
     case PTX_KIND_GL:
@@ -151,7 +158,8 @@ static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, 
     if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
         bit = K(ROUND) | K(ROUND_INT);
     if (!(seen & bit) || (bit & REPEATABLE)) {
-        if (modifier->kind == PTX_KIND_SPACE && (seen & bit) && !(p->allowed[op] & K(SPACES))) {
+        if (modifier->kind == PTX_KIND_SPACE && (seen & bit) &&
+            (!(p->allowed[op] & K(SPACES)) || (seen & K(SPACES)))) {
             kr__ptx_error(p, line, "Unexpected number of state spaces specified in instruction '%s'",
                           kr__ptx_opcodes[op].name);
             return true;
@@ -194,7 +202,11 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, 
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
         return false;
     apply(modifier, to->modifiers, instr);
-    to->modifiers |= bit_of(modifier);
+    const bool is_second = modifier->kind == PTX_KIND_SPACE && (to->modifiers & K(SPACE));
+    const uint8_t kind = is_second ? PTX_KIND_SPACES : modifier->kind;
+    if (kind && !(to->modifiers & (ptx_set)1 << kind))
+        to->values[kind] = (uint8_t)modifier->value;
+    to->modifiers |= kind ? (ptx_set)1 << kind : modifier->value;
     return kr__ptx_has(p, line, modifier->feature, modifier->isa, modifier->sm);
 }
 

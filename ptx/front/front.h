@@ -97,7 +97,8 @@ typedef unsigned __int128 ptx_set;
         X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY) X(SHAPE) X(COUNT) \
             X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)                            \
                 X(RNA) /* in a form: of ROUND only these */                                             \
-        X(SPACES)      /* in a form: two state spaces */
+        X(SPACES) /* a second state space */                                                            \
+            X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO)
 
 enum {
     PTX_FIRST_KIND = 63,
@@ -107,6 +108,23 @@ enum {
         PTX_KIND_END
 };
 
+/* How tensor copies find their elements. */
+typedef enum ptx_mode {
+    PTX_MODE_TILE,
+    PTX_MODE_GATHER4,
+    PTX_MODE_SCATTER4,
+    PTX_MODE_IM2COL,
+    PTX_MODE_IM2COL_W,
+    PTX_MODE_IM2COL_W_128,
+    PTX_MODE_IM2COL_NO_OFFS
+} ptx_mode;
+
+/* Of a kind of modifiers only some values. */
+typedef struct ptx_only {
+    uint8_t kind;
+    uint64_t values; /* bits */
+} ptx_only;
+
 /* One way of writing an instruction. */
 typedef struct ptx_form {
     uint64_t types[4];    /* sets of ptx_type; empty: no such type modifier */
@@ -115,6 +133,7 @@ typedef struct ptx_form {
     ptx_set one_of;       /* at least one of these; empty: no such rule */
     const char *operands; /* see opcodes.def */
     uint8_t isa, sm;      /* at least; 0: ever */
+    ptx_only only[4];     /* ended by kind 0 or the end */
 } ptx_form;
 
 typedef struct ptx_opcode {
@@ -143,6 +162,7 @@ extern const struct ptx_special_row {
 
 /* One of the modifiers of a set, for a message. */
 const char *kr__ptx_modifier_text(ptx_set set);
+const char *kr__ptx_value_text(uint8_t kind, uint8_t value);
 const char *kr__ptx_order_name(ptx_order order); /* "acq_rel" */
 
 /* PTX_NONE where the word (".f32") is no type. */
@@ -170,6 +190,7 @@ typedef struct ptx_spelling {
     ptx_op row;         /* in opcodes.def: not instr.op for barrier.* */
     ptx_instr instr;    /* everything that the name says; no operands */
     ptx_set modifiers; /* those written */
+    uint8_t values[PTX_KIND_END]; /* of each kind's first */
 } ptx_spelling;
 
 /* A name that is not known yet: a label may still come. What never does is reported when the function ends.

@@ -65,7 +65,7 @@
     }
 /* ... and modifiers. */
 #define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
-#define ACCESS (K(SPACE) | K(ORDER) | K(SCOPE) | K(VECTOR) | K(CACHE) | K(HINT))
+#define ACCESS (K(SPACE) | K(ORDER) | K(MMIO) | K(SCOPE) | K(VECTOR) | K(CACHE) | K(HINT))
 #define ATOM (K(SPACE) | K(ORDER) | K(SCOPE))
 #define MATRIX (PTX_SYNC | PTX_ALIGNED | K(SHAPE))
 #define WMMA (MATRIX | K(LAYOUT))
@@ -75,14 +75,59 @@
     FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 72)      \
     FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 75) \
     FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "V@?r", 70, 80)
-#define FORM(set, may, must, either, pattern, version, target) \
+/* Of a kind only these. */
+#define SPACE(name) (1ull << PTX_SPACE_##name)
+#define INTO(set)               \
+    {                           \
+        PTX_KIND_SPACE, (set)   \
+    }
+#define FROM(set)               \
+    {                           \
+        PTX_KIND_SPACES, (set)  \
+    }
+#define ONLY(kind, set)         \
+    {                           \
+        PTX_KIND_##kind, (set)  \
+    }
+#define OWN (SPACE(SHARED) | SPACE(SHARED_CTA)) /* shared memory of the block */
+#define ORDERS(set) ONLY(ORDER, set)
+#define SCOPES(set) ONLY(SCOPE, set)
+#define OPERATIONS(set) ONLY(ATOMIC, set)
+#define MODES(set) ONLY(MODE, set)
+#define ORDER(name) (1ull << PTX_##name)
+#define SUB(name) (1ull << PTX_SUB_##name)
+#define MODE(name) (1ull << PTX_MODE_##name)
+#define LOGIC (SUB(AND) | SUB(OR) | SUB(XOR))
+#define LEAST (SUB(MIN) | SUB(MAX))
+#define ORDERED (K(SPACE) | K(ORDER) | K(SCOPE))
+#define REMOTE (ORDERED | K(ATOMIC) | PTX_COMPLETE_TX)
+#define BULK (K(SPACE) | K(SPACES))
+#define TENSOR (BULK | K(GEOMETRY) | K(MODE))
+#define VECTORS(n) (1ull << (n))
+#define READING ORDERS(ORDER(WEAK) | ORDER(RELAXED) | ORDER(ACQUIRE))
+#define WRITING ORDERS(ORDER(WEAK) | ORDER(RELAXED) | ORDER(RELEASE))
+#define REDUCING ORDERS(ORDER(RELAXED) | ORDER(RELEASE))
+#define LOADING (MODE(TILE) | MODE(GATHER4) | MODE(IM2COL) | MODE(IM2COL_W) | MODE(IM2COL_W_128))
+#define PTX_SM100F 100
+#define ARRIVING ORDERS(ORDER(RELEASE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))
+#define WAITING ORDERS(ORDER(ACQUIRE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))
+/* mbarrier.arrive, mbarrier.arrive_drop: at another block's there is no state to return. */
+#define ARRIVAL                                                                                       \
+    FORM(T1(B64), ORDERED, 0, 0, "k#?r", 70, 80, INTO(OWN), ARRIVING)                                 \
+    FORM(T1(B64), ORDERED, 0, 0, "_#?r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), ARRIVING)               \
+    FORM(T1(B64), ORDERED | PTX_NO_COMPLETE, PTX_NO_COMPLETE, 0, "k#r", 70, 80, INTO(OWN),            \
+         ORDERS(ORDER(RELEASE)), SCOPES(ORDER(CTA)))                                                  \
+    FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "k#r", 80, 90, INTO(OWN), ARRIVING)      \
+    FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "_#r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), ARRIVING)
+#define FORM(set, may, must, either, pattern, version, target, ...) \
     {.types = set,                                             \
      .allowed = (may),                                         \
      .required = (must),                                       \
      .one_of = (either),                                       \
      .operands = pattern,                                      \
      .isa = version,                                           \
-     .sm = target},
+     .sm = target,                                             \
+     .only = {__VA_ARGS__}},
 #define PTX_OPCODE(id, text, titles, ...) \
     [PTX_OP_##id] = {text, titles, (const ptx_form[]){__VA_ARGS__{.operands = NULL}}},
 

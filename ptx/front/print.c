@@ -59,6 +59,8 @@ static void print_operand(const ptx_function *function, const ptx_operand *opera
     case PTX_OPERAND_ADDRESS:
         kr__text_add(to, "[");
         print_base(operand, to);
+        kr__text_add(to, "%s", operand->n_elements ? ", " : "");
+        print_list(function, operand->elements, operand->n_elements, ", ", to);
         kr__text_add(to, "]");
         break;
     case PTX_OPERAND_SYMBOL:

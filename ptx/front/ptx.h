@@ -38,7 +38,8 @@ const char *kr__ptx_type_name(ptx_type type); /* "f32" */
 typedef enum ptx_space {
     PTX_SPACE_GENERIC, /* no state space was written */
     PTX_SPACE_REG, PTX_SPACE_CONST, PTX_SPACE_GLOBAL, PTX_SPACE_LOCAL, PTX_SPACE_PARAM, PTX_SPACE_SHARED,
-    PTX_SPACE_SHARED_CLUSTER /* .shared::cluster; .shared::cta is .shared */
+    PTX_SPACE_SHARED_CLUSTER, /* .shared::cluster */
+    PTX_SPACE_SHARED_CTA /* how .shared was written; in a ptx_instr it is PTX_SPACE_SHARED */
 } ptx_space;
 
 typedef enum ptx_round {
@@ -98,7 +99,11 @@ typedef enum ptx_flag {
     PTX_WARP = 1u << 24,       /* bar.warp.sync */
     PTX_LEFT = 1u << 25, PTX_RIGHT = 1u << 26, /* shf.l, shf.r */
     PTX_ALL = 1u << 27, PTX_ANY = 1u << 28, PTX_UNI_MODE = 1u << 29, PTX_BALLOT = 1u << 30, /* vote, match */
-    PTX_OOB = 1u << 31 /* fma.oob */
+    PTX_OOB = 1u << 31, /* fma.oob */
+    PTX_PARITY = 1ull << 32, PTX_EXPECT_TX = 1ull << 33, PTX_NO_COMPLETE = 1ull << 34, /* mbarrier */
+    PTX_COMPLETE_TX = 1ull << 35, PTX_BULK_GROUP = 1ull << 36, /* how a bulk copy says that it is complete */
+    PTX_MULTICAST = 1ull << 37, PTX_CP_MASK = 1ull << 38,
+    PTX_READ = 1ull << 39 /* cp.async.bulk.wait_group */
 } ptx_flag;
 
 typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;
@@ -234,7 +239,8 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_REGISTER,  /* reg; negated: !%p */
     PTX_OPERAND_IMMEDIATE, /* bits: an integer sign-extended to 64 bits, or a float's bits (is_float) */
     PTX_OPERAND_SPECIAL,   /* special */
-    PTX_OPERAND_ADDRESS,   /* [reg + offset] or [variable + offset] or [offset]: memory */
+    PTX_OPERAND_ADDRESS,   /* [reg + offset] or [variable + offset] or [offset]: memory; elements: what else
+                              stands there, as in [tensor, {x, y}] */
     PTX_OPERAND_SYMBOL,    /* variable + offset, or function: an address as a value (mov, cvta) */
     PTX_OPERAND_VECTOR,    /* elements[0..n_elements): {a,b}, or the pair of setp p|q */
     PTX_OPERAND_LABEL,     /* label: bra */
@@ -279,7 +285,7 @@ typedef struct ptx_instr {
     ptx_round round;
     ptx_compare compare;
     ptx_bool boolean;
-    ptx_space space;
+    ptx_space space, space2; /* cp.async and its like: to, from */
     ptx_order order;
     ptx_scope scope;
     ptx_sub sub;

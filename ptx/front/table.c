@@ -120,6 +120,15 @@ const char *kr__ptx_modifier_text(ptx_set set)
     return "";
 }
 
+const char *kr__ptx_value_text(uint8_t kind, uint8_t value)
+{
+    const uint8_t of = kind == PTX_KIND_SPACES ? PTX_KIND_SPACE : kind;
+    for (size_t i = 0; i < kr__ptx_n_modifiers; i++)
+        if (kr__ptx_modifiers[i].kind == of && kr__ptx_modifiers[i].value == value)
+            return kr__ptx_modifiers[i].text;
+    return "";
+}
+
 const char *kr__ptx_order_name(ptx_order order)
 {
     static const char *const names[] = {"",        "weak",    "volatile", "relaxed", "acquire",

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ptxas says of instructions: rows of data/judged.tsv.
+
+    judge.py templates...           rows for what templates.txt says of these families (all: none named)
+    judge.py --survey templates...  for each instruction the lowest target and .version that ptxas takes
+
+A template is a line "VERSION TARGET[; VERSION TARGET...] PTX"; <a|b|> in it stands for each of its parts. ptxas
+is $PTXAS, or the one that is installed. It reports every error with its line, so that one module judges
+thousands of instructions.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PTXAS = os.environ.get("PTXAS", "/usr/local/cuda/bin/ptxas")
+
+
+def frame(version, target):
+    """What an instruction stands in; test_front.c has the same."""
+    sm, isa = int(re.match(r"sm_(\d+)", target)[1]), int(version.replace(".", ""))
+    text = (f".version {version}\n.target {target}\n.address_size 64\n"
+            ".global .align 16 .b8 gv[64];\n.const .align 16 .b8 cv[64];\n"
+            ".global .texref gt; .global .surfref gs;\n"
+            ".extern .func (.param .b32 r) ff (.param .b32 a, .param .b64 b);\n"
+            ".visible .entry k(.param .u64 kp, .param .align 8 .b8 kq[16])\n{\n"
+            ".reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;"
+            ".reg .f64 %fd<9>; .reg .pred %p<9>; .reg .u32 %u<9>; .reg .s32 %s<9>; .reg .u16 %uh<9>;"
+            ".reg .s64 %sd<9>; .reg .u64 %ud<9>; .shared .align 16 .b8 sv[64]; .local .align 16 .b8 lv[64];"
+            ".param .b32 pa; .param .b64 pb; .param .b32 pr;")
+    if "independent" in target:
+        text = text.replace(".global .surfref gs;", ".global .surfref gs; .global .samplerref gm;")
+    if sm >= 53 and isa >= 42:
+        text += ".reg .f16 %fh<9>; .reg .f16x2 %fhh<9>;"
+    if sm >= 70 and isa >= 83:
+        text += ".reg .b128 %q<9>;"
+    return text + "\nL0:\n"
+
+
+def run(ptxas, text, target):
+    arch = re.match(r"sm_(\d+)([af]?)", target)
+    name = arch[0] if arch[2] or int(arch[1]) > 90 else "sm_90"
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([ptxas, "-arch=" + name, "-O0", "-c", "-o", "/dev/null", file.name],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def ask(ptxas, version, target, instructions):
+    """For each instruction None (accepted) or ptxas's messages; None for all: it knows no such header."""
+    instructions = list(instructions)
+    answers = [None] * len(instructions)
+    before = frame(version, target)
+    first = before.count("\n") + 1
+    body = "".join("{ " + one.replace("\n", " ") + " }\n" for one in instructions)
+    code, said = run(ptxas, before + body + "L1: ret;\n}\n", target)
+    for match in re.finditer(r"line (\d+); (?:error|fatal) +: (.*)", said):
+        at = int(match[1]) - first
+        if at < 0:
+            return None
+        if at < len(answers) and "aborted due to errors" not in match[2]:
+            answers[at] = match[2] if answers[at] is None else answers[at] + " | " + match[2]
+    if code and all(answer is None for answer in answers): # not about a line: find it by halves
+        if len(instructions) == 1:
+            return [re.sub(r"ptxas \S+, ", "", said).strip().replace("\n", " | ")]
+        half = len(instructions) // 2
+        return ask(ptxas, version, target, instructions[:half]) + ask(ptxas, version, target, instructions[half:])
+    left = [i for i, answer in enumerate(answers) if answer is None]
+    if code and left: # the parser likes these: does what comes after it?
+        for i, answer in zip(left, ask(ptxas, version, target, [instructions[i] for i in left])):
+            answers[i] = answer
+    return answers
+
+
+def expand(text):
+    match = re.search(r"<([^<>]*\|[^<>]*)>", text)
+    if not match:
+        return [text]
+    return [one for part in match[1].split("|") for one in expand(text[:match.start()] + part + text[match.end():])]
+
+
+def templates(families):
+    """(version, target, instruction) of templates.txt; a family is the lines after "# NAME"."""
+    family, rows = "", []
+    for line in open(os.path.join(HERE, "data", "templates.txt"), encoding="utf-8"):
+        line = line.rstrip("\n")
+        if line.startswith("# "):
+            family = line[2:].split(":")[0]
+        elif line and (not families or family in families):
+            where, text = line.split("\t")
+            for pair in where.split(";"):
+                rows += [(*pair.split(), one) for one in expand(text)]
+    return rows
+
+
+VERSIONS = [f"{isa // 10}.{isa % 10}" for low, high in ((14, 15), (20, 23), (30, 32), (40, 43), (50, 50), (60, 65), (70, 78),
+                                                       (80, 88), (90, 90)) for isa in range(low, high + 1)]
+TARGETS = ("sm_10 sm_11 sm_12 sm_13 sm_20 sm_21 sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 "
+           "sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_103a sm_103f sm_110 "
+           "sm_110a sm_110f sm_120 sm_120a sm_120f sm_121 sm_121a sm_121f").split()
+
+
+def survey(instructions, mode=""):
+    """Prints each instruction's targets at the newest version, and its lowest version on the lowest of them."""
+    newest, takes, said = VERSIONS[-1], {}, {}
+    for target in TARGETS:
+        for one, answer in zip(instructions, ask(PTXAS, newest, target + mode, instructions) or []):
+            if answer is None:
+                takes.setdefault(one, []).append(target)
+            else:
+                said[one] = answer
+    lowest = {}
+    for target in sorted({targets[0] for targets in takes.values()}):
+        left = [one for one in instructions if takes.get(one, [""])[0] == target]
+        for version in VERSIONS:
+            answers = ask(PTXAS, version, target + mode, left) if left else None
+            for one, answer in list(zip(left, answers or [])):
+                if answer is None:
+                    lowest[one] = version
+                    left.remove(one)
+    for one in instructions:
+        targets = takes.get(one)
+        if not targets:
+            print(f"{one}\t-\t{said.get(one)}")
+            continue
+        after = TARGETS[TARGETS.index(targets[0]):]
+        missing = [target for target in after if target not in targets]
+        note = ""
+        if missing:
+            note = "only " + " ".join(targets) if len(targets) < len(missing) else "not " + " ".join(missing)
+        print(f"{one}\t{lowest.get(one)} {targets[0]}\t{note}")
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--survey"]:
+        survey(list(dict.fromkeys(one for line in sys.stdin for one in expand(line.rstrip("\n")) if one)),
+               arguments[1] if arguments[1:] else "")
+        return
+    groups = {}
+    for version, target, text in templates(arguments):
+        groups.setdefault((version, target.replace("+", ", texmode_")), []).append(text)
+    for (version, target), texts in groups.items():
+        for text, answer in zip(texts, ask(PTXAS, version, target, texts)):
+            print("I", version, target, "+" if answer is None else "~", answer or "", text, sep="\t")
+
+
+if __name__ == "__main__":
+    main()
