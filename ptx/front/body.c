@@ -738,6 +738,7 @@ static void location(ptx_parser *p)
 {
     int64_t file, line, number;
     ptx_text ignored;
+    const char *begin = p->token.text.at;
     kr__ptx_advance(p);
     if (!kr__ptx_integer(p, &file) || !kr__ptx_integer(p, &line) || !kr__ptx_integer(p, &number))
         return;
@@ -751,6 +752,7 @@ static void location(ptx_parser *p)
         while (p->token.kind == PTX_TOKEN_INTEGER || kr__ptx_is_mark(&p->token, '+'))
             kr__ptx_advance(p);
     }
+    p->last_mark_of_body = kr__ptx_mark(p, begin, p->last_mark_of_body);
 }
 
 static bool begins_label(const ptx_parser *p)
@@ -771,7 +773,7 @@ static void directive(ptx_parser *p)
         return;
     }
     if (kr__ptx_is_word(&p->token, PTX_TEXT(".pragma"))) {
-        kr__ptx_pragma(p);
+        p->last_mark_of_body = kr__ptx_pragma(p, p->last_mark_of_body);
         return;
     }
     for (size_t i = 0; i < KR_COUNT(spaces); i++)
@@ -837,6 +839,7 @@ void kr__ptx_body(ptx_parser *p, ptx_function *function)
     p->n_instrs = p->n_labels = p->n_registers = 0;
     p->loc_file = p->loc_line = 0;
     p->last_variable = &function->variables;
+    p->last_mark_of_body = &function->marks;
     p->n_variables = 0;
     statements(p); /* in the block of the parameters: their names cannot be declared again */
     p->function = NULL;

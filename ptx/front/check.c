@@ -627,11 +627,14 @@ static stage modifiers(verdict *v, ptx_set written)
 static stage version(verdict *v)
 {
     const ptx_module *module = v->parser->module;
-    if (module->isa < v->form->isa)
+    const ptx_form *form = v->form;
+    if (form->sm >= PTX_FIRST_SET && !(kr__ptx_targets(form->sm) & v->parser->target))
+        return fail(v, VERSION, "Instruction '%s' not supported on .target '%s'", v->title, module->target);
+    if (module->isa < form->isa)
         return fail(v, VERSION, "Feature '%s' requires PTX ISA .version %d.%d or later", v->title,
-                    v->form->isa / 10, v->form->isa % 10);
-    if (module->sm < v->form->sm)
-        return fail(v, VERSION, "Feature '%s' requires .target sm_%d or higher", v->title, v->form->sm);
+                    form->isa / 10, form->isa % 10);
+    if (form->sm < PTX_FIRST_SET && module->sm < form->sm)
+        return fail(v, VERSION, "Feature '%s' requires .target sm_%d or higher", v->title, form->sm);
     return RIGHT;
 }
 
@@ -1204,12 +1207,33 @@ static void title(const ptx_spelling *spelling, char *to, size_t bytes)
             kr__format(to + strlen(to), bytes - strlen(to), "%s", parts[i].text);
 }
 
+/* The form fits; another that fits may do with an older .version or a lower target. */
+static void note_needs(verdict v, ptx_set written)
+{
+    ptx_parser *p = v.parser;
+    const ptx_needs *needs = &p->module->needs;
+    int isa = v.form->isa;
+    if (isa <= needs->isa && v.form->sm <= needs->sm)
+        return;
+    uint64_t targets = kr__ptx_targets(v.form->sm);
+    for (v.form++; v.form->operands; v.form++) {
+        const int got = (int)judge(&v, written);
+        const uint64_t these = got >= VERSION ? kr__ptx_targets(v.form->sm) : 0;
+        if ((these & p->target) && v.form->isa < isa)
+            isa = v.form->isa;
+        if (v.form->isa <= p->module->isa)
+            targets |= these;
+    }
+    kr__ptx_need(p, v.instr->line, v.instr->name, isa, targets);
+}
+
 void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr)
 {
     const ptx_form *forms = kr__ptx_opcodes[spelling->row].forms;
     verdict v = {.parser = p, .spelling = spelling, .instr = instr, .title = kr__ptx_opcodes[spelling->row].name};
     for (v.form = forms; v.form->operands; v.form++)
         if (judge(&v, spelling->modifiers) == RIGHT) {
+            note_needs(v, spelling->modifiers);
             check_single(p, spelling, instr, v.title);
             return;
         }

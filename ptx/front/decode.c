@@ -173,17 +173,6 @@ static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, 
     return true;
 }
 
-bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int sm)
-{
-    const bool new_enough = p->module->isa >= isa, large_enough = p->module->sm >= sm;
-    if (!new_enough)
-        kr__ptx_error(p, line, "Feature '%s' requires PTX ISA .version %d.%d or later", feature, isa / 10,
-                      isa % 10);
-    if (!large_enough)
-        kr__ptx_error(p, line, "Feature '%s' requires .target sm_%d or higher", feature, sm);
-    return new_enough && large_enough;
-}
-
 static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, ptx_spelling *to)
 {
     ptx_instr *instr = &to->instr;

@@ -125,6 +125,12 @@ typedef struct ptx_only {
     uint64_t values; /* bits */
 } ptx_only;
 
+/* What a row may have for sm where not all targets above one have it: sets of targets, in table.c. */
+enum {
+    PTX_FIRST_SET = 200,
+    PTX_SM90A = PTX_FIRST_SET,
+};
+
 /* One way of writing an instruction. */
 typedef struct ptx_form {
     uint64_t types[4];    /* sets of ptx_type; empty: no such type modifier */
@@ -132,7 +138,7 @@ typedef struct ptx_form {
     ptx_set required;     /* of those */
     ptx_set one_of;       /* at least one of these; empty: no such rule */
     const char *operands; /* see opcodes.def */
-    uint8_t isa, sm;      /* at least; 0: ever */
+    uint8_t isa, sm;      /* at least; 0: ever; sm: or a set of targets */
     ptx_only only[4];     /* ended by kind 0 or the end */
 } ptx_form;
 
@@ -147,7 +153,7 @@ extern const ptx_opcode kr__ptx_opcodes[PTX_OP_COUNT];
 typedef struct ptx_modifier {
     const char *text; /* without the dot */
     uint8_t kind;     /* PTX_KIND_..., or 0: a flag */
-    uint8_t isa, sm;  /* at least; 0: ever */
+    uint8_t isa, sm;  /* as a form's */
     uint64_t value;
     const char *feature; /* what isa and sm are of */
 } ptx_modifier;
@@ -168,8 +174,11 @@ const char *kr__ptx_order_name(ptx_order order); /* "acq_rel" */
 /* PTX_NONE where the word (".f32") is no type. */
 ptx_type kr__ptx_type_named(ptx_text word);
 
-/* Is there such a target, and from which .version on? 0: no. *sm and *suffix only where there is. */
-int kr__ptx_target_isa(ptx_text target, int *sm, char *suffix);
+/* Sets of targets are bits, in the order of table.c. No such target: 0, and nothing is written. */
+uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa);
+uint64_t kr__ptx_targets(unsigned sm);                    /* those of a row's column */
+uint64_t kr__ptx_targets_at(int isa);                     /* those of a .version */
+const char *kr__ptx_lowest_target(uint64_t set, int *sm); /* NULL: there is none */
 bool kr__ptx_version_known(int isa);
 
 /* ---- the parser (parser.c: what all stand on; parse.c: module scope; variable.c, function.c: declarations;
@@ -214,6 +223,7 @@ typedef struct ptx_parser {
     ptx_lexer lexer;
     ptx_token token; /* the current one */
     ptx_module *module;
+    uint64_t target; /* of the module */
     ptx_problem *problem;
     bool stopped; /* after a fatal error: every further token is the end */
     ptx_names keywords, spellings;
@@ -233,6 +243,9 @@ typedef struct ptx_parser {
     unsigned n_variables;
     ptx_function **last_function;
     ptx_file **last_file;
+    ptx_mark **last_mark; /* of the module */
+    ptx_mark **last_mark_of_body;
+    const char *last_end; /* of the token before the current one */
     unsigned loc_file, loc_line;
     bool unknown, unknown_address; /* an operand, an address names something unknown: not to be judged */
     bool too_many; /* operands, or parts of an address: more than any instruction that is checked has */
@@ -305,7 +318,9 @@ void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
 bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare);
 void kr__ptx_function(ptx_parser *p, ptx_linkage linkage); /* from .entry or .func on */
 void kr__ptx_file_or_section(ptx_parser *p);
-void kr__ptx_pragma(ptx_parser *p);
+ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last); /* returns where the next goes */
+/* A mark of what stands from `begin` to before the current token. */
+ptx_mark **kr__ptx_mark(ptx_parser *p, const char *begin, ptx_mark **last);
 bool kr__ptx_push_block(ptx_parser *p);
 ptx_register *kr__ptx_new_register(ptx_parser *p, ptx_text name, ptx_type type);
 
@@ -313,7 +328,13 @@ void kr__ptx_body(ptx_parser *p, ptx_function *function); /* from the token afte
 
 /* Decodes the modifiers of `op` in `words` (".rn.f32"). */
 bool kr__ptx_decode(ptx_parser *p, ptx_op op, ptx_text words, unsigned line, ptx_spelling *to);
-/* Do .version and .target have it? Reports what is missing. */
+/* ---- what .version and .target have (needs.c) ---- */
+
+void kr__ptx_begin_needs(ptx_parser *p, int isa, unsigned line);
+/* Notes that the module uses `form`: .version `isa` has it on the module's target, `targets` at its .version.
+ */
+void kr__ptx_need(ptx_parser *p, unsigned line, const char *form, int isa, uint64_t targets);
+/* The same of a feature that a row has; where the module lacks it, reported. */
 bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int sm);
 /* Modifiers of an instruction that is none: reports those that no instruction has. */
 void kr__ptx_decode_unknown(ptx_parser *p, ptx_text words, unsigned line);

@@ -132,6 +132,7 @@ static bool directives(ptx_parser *p, ptx_function *function)
         {".explicitcluster", NULL},
         {".blocksareclusters", NULL},
     };
+    ptx_mark **last = &function->pragmas;
     while (p->token.kind == PTX_TOKEN_DOTTED) {
         size_t i = 0;
         while (i < KR_COUNT(words) && !kr__ptx_at_dotted(p, words[i].text))
@@ -141,7 +142,7 @@ static bool directives(ptx_parser *p, ptx_function *function)
             if (words[i].to && !triple(p, words[i].text, words[i].to))
                 return false;
         } else if (kr__ptx_at_dotted(p, ".pragma")) {
-            kr__ptx_pragma(p);
+            last = kr__ptx_pragma(p, last);
         } else if (!function->is_entry && kr__ptx_accept_dotted(p, ".noreturn")) {
             function->noreturn = true;
         } else {

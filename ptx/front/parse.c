@@ -7,17 +7,53 @@
 
 /* ---- directives that nothing follows from ---- */
 
-void kr__ptx_pragma(ptx_parser *p)
+ptx_mark **kr__ptx_mark(ptx_parser *p, const char *begin, ptx_mark **last)
 {
+    ptx_mark *mark = p->stopped ? NULL : kr__ptx_new(p, sizeof *mark);
+    char *text = mark ? kr__arena_text(&p->module->arena, begin, (size_t)(p->last_end - begin)) : NULL;
+    if (!text)
+        return last;
+    *mark = (ptx_mark){.text = text, .at = (uint32_t)p->n_instrs, .n_labels = (uint32_t)p->n_labels};
+    *last = mark;
+    return &mark->next;
+}
+
+/* Those that the assembler knows; others it lets pass. */
+static void check_pragma(ptx_parser *p)
+{
+    static const struct {
+        const char *name;
+        uint8_t isa, sm;
+        bool anywhere;
+    } rows[] = {{"used_bytes_mask", 83, 50, true},
+                {"enable_smem_spilling", 87, 75, false},
+                {"frequency", 90, 0, false}};
+    const ptx_text text = p->token.text;
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        const size_t n = strlen(rows[i].name);
+        if (text.bytes < n || memcmp(text.at, rows[i].name, n) || (text.bytes > n && text.at[n] != ' '))
+            continue;
+        if (p->function || rows[i].anywhere)
+            kr__ptx_has(p, p->token.line, rows[i].name, rows[i].isa, rows[i].sm);
+        else
+            kr__ptx_error(p, p->token.line, "Pragma '%.*s' is allowed only within function scope",
+                          (int)text.bytes, text.at);
+    }
+}
+
+ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last)
+{
+    const char *begin = p->token.text.at;
     kr__ptx_advance(p);
     do {
         if (p->token.kind != PTX_TOKEN_STRING) {
             kr__ptx_syntax_error(p);
-            return;
+            return last;
         }
+        check_pragma(p);
         kr__ptx_advance(p);
     } while (kr__ptx_accept(p, ','));
-    kr__ptx_expect(p, ';');
+    return kr__ptx_expect(p, ';') ? kr__ptx_mark(p, begin, last) : last;
 }
 
 static void file(ptx_parser *p)
@@ -43,6 +79,8 @@ static void file(ptx_parser *p)
 
 static void section(ptx_parser *p)
 {
+    const char *begin = p->token.text.at;
+    kr__ptx_advance(p);
     if (p->token.kind != PTX_TOKEN_DOTTED && p->token.kind != PTX_TOKEN_WORD) {
         kr__ptx_syntax_error(p);
         return;
@@ -52,14 +90,15 @@ static void section(ptx_parser *p)
         return;
     while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, '}'))
         kr__ptx_advance(p);
-    kr__ptx_expect(p, '}');
+    if (kr__ptx_expect(p, '}'))
+        p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }
 
 void kr__ptx_file_or_section(ptx_parser *p)
 {
     if (kr__ptx_accept_dotted(p, ".file"))
         file(p);
-    else if (kr__ptx_accept_dotted(p, ".section"))
+    else if (kr__ptx_at_dotted(p, ".section"))
         section(p);
 }
 
@@ -111,10 +150,12 @@ static bool target(ptx_parser *p)
             return false;
         int sm;
         char suffix;
-        const int needs = kr__ptx_target_isa(text, &sm, &suffix);
-        bool known = needs != 0;
+        int needs;
+        const uint64_t named = kr__ptx_target_named(text, &sm, &suffix, &needs);
+        bool known = named != 0;
         if (known) {
             isa = needs;
+            p->target = named;
             p->module->sm = sm;
             p->module->suffix = suffix;
             kr__format(p->module->target, sizeof p->module->target, "%.*s", (int)text.bytes, text.at);
@@ -139,6 +180,8 @@ static bool target(ptx_parser *p)
                          p->module->isa / 10, p->module->isa % 10, p->module->target);
         return false;
     }
+    if (!p->module->needs.isa)
+        kr__ptx_begin_needs(p, isa, line);
     return true;
 }
 
@@ -181,6 +224,7 @@ static bool next_header(ptx_parser *p, int newest)
     ptx_module *const module = p->module;
     const int isa = module->isa, sm = module->sm;
     const char suffix = module->suffix;
+    const uint64_t named = p->target;
     char name[sizeof module->target];
     memcpy(name, module->target, sizeof name);
     module->sm = 0;
@@ -190,6 +234,7 @@ static bool next_header(ptx_parser *p, int newest)
     if (sm > module->sm) {
         module->sm = sm;
         module->suffix = suffix;
+        p->target = named;
         memcpy(module->target, name, sizeof name);
     }
     return true;
@@ -211,7 +256,7 @@ static void statements(ptx_parser *p, int newest)
         else if (!link && (kr__ptx_at_dotted(p, ".file") || kr__ptx_at_dotted(p, ".section")))
             kr__ptx_file_or_section(p);
         else if (!link && kr__ptx_at_dotted(p, ".pragma"))
-            kr__ptx_pragma(p);
+            p->last_mark = kr__ptx_pragma(p, p->last_mark);
         else if (kr__ptx_at_dotted(p, ".alias")) {
             kr__ptx_unsupported(p, p->token.line, ".alias is not supported");
             kr__ptx_skip_opaque(p);
@@ -280,6 +325,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
     p->last_variable = &p->module->variables;
     p->last_function = &p->module->functions;
     p->last_file = &p->module->files;
+    p->last_mark = &p->module->marks;
     kr__ptx_advance(p);
     if (version(p, newest) && target(p) && address_size(p))
         statements(p, newest);

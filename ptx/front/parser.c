@@ -93,8 +93,10 @@ void *kr__ptx_new(ptx_parser *p, size_t bytes)
 
 void kr__ptx_advance(ptx_parser *p)
 {
-    if (!p->stopped)
-        kr__ptx_next_token(&p->lexer, &p->token);
+    if (p->stopped)
+        return;
+    p->last_end = p->lexer.at;
+    kr__ptx_next_token(&p->lexer, &p->token);
 }
 
 bool kr__ptx_accept(ptx_parser *p, int mark)

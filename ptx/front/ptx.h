@@ -234,6 +234,14 @@ typedef struct ptx_label {
     unsigned line;
 } ptx_label;
 
+/* What no machine executes and yet means something: .loc, .pragma, as written. */
+typedef struct ptx_mark {
+    const char *text;
+    uint32_t at;       /* it stands before this instruction of the function, */
+    uint32_t n_labels; /* after so many labels */
+    struct ptx_mark *next;
+} ptx_mark;
+
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NONE,
     PTX_OPERAND_REGISTER,  /* reg; negated: !%p */
@@ -329,6 +337,8 @@ struct ptx_function {
     ptx_label *labels;
     size_t n_instrs;
     ptx_instr *instrs;
+    ptx_mark *marks;                 /* of the body */
+    ptx_mark *pragmas;               /* before it */
     unsigned maxntid[3], reqntid[3]; /* 0: not given */
     unsigned minnctapersm, maxnreg;
     unsigned reqnctapercluster[3];
@@ -342,6 +352,18 @@ typedef struct ptx_file {
     struct ptx_file *next;
 } ptx_file;
 
+/* The least that a module could do with. Line 0: nothing asks for more. */
+typedef struct ptx_needs {
+    int isa;              /* the lowest .version, on the module's .target */
+    unsigned isa_line;    /* of what asks for it, */
+    const char *isa_form; /* which is this: an instruction, a feature, the target */
+    const char *target;   /* the lowest .target, at the module's .version; NULL: no single one has it all */
+    int sm;
+    unsigned target_line;
+    const char *target_form;
+    uint64_t targets; /* all that would do, as kr__ptx_target_bit() has them */
+} ptx_needs;
+
 typedef struct ptx_module {
     kr__arena arena;
     int isa;             /* .version 7.8 is 78; 9.0 is 90 */
@@ -353,7 +375,9 @@ typedef struct ptx_module {
     ptx_variable *variables; /* module scope, in order */
     ptx_function *functions; /* in order; declarations without body included, merged with their definition */
     ptx_file *files;
+    ptx_mark *marks; /* .pragma and .section of module scope */
     size_t n_entries;
+    ptx_needs needs;
 } ptx_module;
 
 /* What went wrong, for a JIT log. */
@@ -392,6 +416,10 @@ void kr__ptx_module_free(ptx_module **module);
 bool kr__ptx_looks_like(const char *text, size_t bytes);
 
 const ptx_function *kr__ptx_find_function(const ptx_module *module, const char *name);
+
+/* Texts that are linked: of the first one's header, and of all of them. */
+void kr__ptx_needs(const ptx_module *module, ptx_needs *ret);
+uint64_t kr__ptx_target_bit(const char *target); /* "sm_90a"; 0: there is none */
 
 /* The instruction as PTX text ("fma.rn.f32 %f4, %f1, %f2, %f3;"), for messages and traces. */
 void kr__ptx_print_instr(const ptx_function *function, const ptx_instr *instr, kr__text *to);

@@ -69,31 +69,79 @@ bool kr__ptx_version_known(int isa)
     return false;
 }
 
-static const struct {
-    const char *name;
-    uint8_t isa;
-} targets[] = {
-    {"sm_10", 10},   {"sm_11", 10},   {"sm_12", 12},  {"sm_13", 12},   {"sm_20", 23},   {"sm_21", 23},
-    {"sm_30", 30},   {"sm_32", 40},   {"sm_35", 31},  {"sm_37", 41},   {"sm_50", 40},   {"sm_52", 41},
-    {"sm_53", 42},   {"sm_60", 50},   {"sm_61", 50},  {"sm_62", 50},   {"sm_70", 60},   {"sm_72", 61},
-    {"sm_75", 63},   {"sm_80", 70},   {"sm_86", 71},  {"sm_87", 74},   {"sm_88", 73},   {"sm_89", 78},
-    {"sm_90", 78},   {"sm_90a", 80},  {"sm_100", 86}, {"sm_100a", 86}, {"sm_100f", 88}, {"sm_101", 86},
-    {"sm_101a", 86}, {"sm_101f", 88}, {"sm_103", 88}, {"sm_103a", 88}, {"sm_103f", 88}, {"sm_110", 90},
-    {"sm_110a", 90}, {"sm_110f", 90}, {"sm_120", 87}, {"sm_120a", 87}, {"sm_120f", 88}, {"sm_121", 88},
-    {"sm_121a", 88}, {"sm_121f", 88},
+/* In order: what a target with more has, those before it may lack. */
+#define TARGETS(X)                                                                                           \
+    X(10, , 10)                                                                                              \
+    X(11, , 10)                                                                                              \
+    X(12, , 12) X(13, , 12) X(20, , 23) X(21, , 23) X(30, , 30) X(32, , 40) X(35, , 31) X(37, , 41)          \
+        X(50, , 40) X(52, , 41) X(53, , 42) X(60, , 50) X(61, , 50) X(62, , 50) X(70, , 60) X(72, , 61)      \
+            X(75, , 63) X(80, , 70) X(86, , 71) X(87, , 74) X(88, , 73) X(89, , 78) X(90, , 78) X(90, a, 80) \
+                X(100, , 86) X(100, f, 88) X(100, a, 86) X(101, , 86) X(101, f, 88) X(101, a, 86)            \
+                    X(103, , 88) X(103, f, 88) X(103, a, 88) X(110, , 90) X(110, f, 90) X(110, a, 90)        \
+                        X(120, , 87) X(120, f, 88) X(120, a, 87) X(121, , 88) X(121, f, 88) X(121, a, 88)
+
+enum {
+#define TARGET(sm, suffix, isa) SM_##sm##suffix,
+    TARGETS(TARGET)
+#undef TARGET
+        N_TARGETS
 };
 
-int kr__ptx_target_isa(ptx_text target, int *sm, char *suffix)
+static const struct {
+    const char *name;
+    uint8_t sm, isa;
+    char suffix;
+} targets[] = {
+#define TARGET(sm, suffix, isa) {"sm_" #sm #suffix, sm, isa, (#suffix)[0]},
+    TARGETS(TARGET)
+#undef TARGET
+};
+
+uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa)
 {
     for (size_t i = 0; i < KR_COUNT(targets); i++)
-        if (equal(target, targets[i].name)) {
-            const char *at = targets[i].name + 3;
-            for (*sm = 0; *at >= '0' && *at <= '9'; at++)
-                *sm = *sm * 10 + (*at - '0');
-            *suffix = *at;
-            return targets[i].isa;
+        if (equal(name, targets[i].name)) {
+            *sm = targets[i].sm;
+            *suffix = targets[i].suffix;
+            *isa = targets[i].isa;
+            return 1ull << i;
         }
     return 0;
+}
+
+#define BIT(target) (1ull << SM_##target)
+
+uint64_t kr__ptx_targets(unsigned sm)
+{
+    static const uint64_t sets[] = {
+        [PTX_SM90A - PTX_FIRST_SET] = BIT(90a),
+    };
+    if (sm >= PTX_FIRST_SET)
+        return sets[sm - PTX_FIRST_SET];
+    uint64_t set = 0;
+    for (size_t i = 0; i < KR_COUNT(targets); i++)
+        if (targets[i].sm >= sm)
+            set |= 1ull << i;
+    return set;
+}
+
+uint64_t kr__ptx_targets_at(int isa)
+{
+    uint64_t set = 0;
+    for (size_t i = 0; i < KR_COUNT(targets); i++)
+        if (targets[i].isa <= isa)
+            set |= 1ull << i;
+    return set;
+}
+
+const char *kr__ptx_lowest_target(uint64_t set, int *sm)
+{
+    for (size_t i = 0; i < KR_COUNT(targets); i++)
+        if (set >> i & 1) {
+            *sm = targets[i].sm;
+            return targets[i].name;
+        }
+    return NULL;
 }
 
 /* ---- modifiers and instructions ---- */
