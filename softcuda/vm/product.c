@@ -180,21 +180,29 @@ void sc__multiply_float(const sc_mma *mma, sc_elements a, sc_elements b, sc_elem
     }
 }
 
-/* m8n8k4 of f16 is for sm_70's tensor cores; later devices compute it with fma. Sums in half precision differ
- * from an H200's by a unit in the last place, one in some thousand. */
+/* m8n8k4 of f16 is for sm_70's tensor cores; for later devices the assembler computes it with single
+ * precision's instructions: to a half, two products at a time are added to c; to a float, c is added to all
+ * four. */
 void sc__multiply_quads(const sc_mma *mma, sc_elements a, sc_elements b, sc_elements c)
 {
-    const bool is_half = mma->d.type == PTX_F16;
     EACH_RESULT(mma, i, j)
     {
         const float addend =
             mma->c.type == PTX_F16 ? sc_from_half((uint16_t)c[i][j]) : sc_float((uint32_t)c[i][j]);
-        float sum = is_half ? addend : 0;
-        for (unsigned k = 0; k < 4; k++)
-            sum = fmaf(sc_from_half((uint16_t)a[i][k]), sc_from_half((uint16_t)b[from_ + j][k]), sum);
-        if (!is_half)
-            sum += addend;
-        c[i][j] = mma->d.type == PTX_F16 ? sc_to_half(sum, SC_CSR_RN) : sc_bits32(sc_nan32(sum));
+        float x[4], y[4];
+        for (unsigned k = 0; k < 4; k++) {
+            x[k] = sc_from_half((uint16_t)a[i][k]);
+            y[k] = sc_from_half((uint16_t)b[from_ + j][k]);
+        }
+        if (mma->d.type == PTX_F16) {
+            const float low = fmaf(x[1], y[1], x[0] * y[0]), high = fmaf(x[3], y[3], x[2] * y[2]);
+            c[i][j] = sc_to_half(addend + low + high, SC_CSR_RN);
+        } else {
+            float sum = 0;
+            for (unsigned k = 0; k < 4; k++)
+                sum = fmaf(x[k], y[k], sum);
+            c[i][j] = sc_bits32(sc_nan32(sum + addend));
+        }
     }
 }
 

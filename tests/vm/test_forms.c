@@ -120,7 +120,7 @@ START_TEST(as_hardware)
     each_form(NULL);
     ck_assert_uint_eq(failures, 0);
     ck_assert_uint_eq(not_done, 0);
-    ck_assert_uint_ge(same, 2817);
+    ck_assert_uint_ge(same, 2821);
 }
 END_TEST
 
