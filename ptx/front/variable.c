@@ -144,6 +144,7 @@ typedef struct filling {
     ptx_relocation **last;
 } filling;
 
+/* Bytes beyond the value's eight are zero, those of a negative one too, as ptxas has them. */
 static void put(ptx_parser *p, filling *to, uint64_t value, size_t bytes)
 {
     if (to->at + bytes > to->capacity) {
@@ -151,7 +152,7 @@ static void put(ptx_parser *p, filling *to, uint64_t value, size_t bytes)
         return;
     }
     for (size_t i = 0; i < bytes; i++)
-        to->bytes[to->at + i] = (uint8_t)(value >> 8 * i);
+        to->bytes[to->at + i] = i < sizeof value ? (uint8_t)(value >> 8 * i) : 0;
     to->at += bytes;
 }
 
