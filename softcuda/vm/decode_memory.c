@@ -65,6 +65,8 @@ static sc_access *decode_address(sc_decoder *decoder, const ptx_operand *operand
     }
     sc__fill_access(decoder, operand, decoder->instr->space, access, ret_slot, ret_offset);
     access->order = order_of(decoder->instr);
+    const bool is_strong = access->order > PTX_WEAK || decoder->instr->op == PTX_OP_ATOM;
+    decoder->kernel->blocks_may_wait |= is_strong && access->space != PTX_SPACE_SHARED;
     return access;
 }
 

@@ -265,20 +265,60 @@ static void release_residence(sc_job *job)
     atomic_fetch_sub(&job->n_resident, 1);
 }
 
-/* The next block of the grid, if there is one and the launch may have one more resident. */
-static bool take_number(sc_job *job, uint64_t *ret_linear)
+static bool take_residence(sc_job *job)
 {
-    if (atomic_fetch_add(&job->n_resident, 1) >= job->resident_limit) {
+    if (atomic_fetch_add(&job->n_resident, 1) < job->resident_limit)
+        return true;
+    release_residence(job);
+    return false;
+}
+
+/* How many blocks a worker takes at once. Neighbours touch neighbouring memory: a run of them reads it as one
+ * core alone would, in one stream, and does not share lines with another core. Blocks that may wait for each
+ * other are started in the order of their numbers, and so one at a time. */
+static uint64_t run_length(const sc_job *job, uint64_t n_left)
+{
+    enum { SC_MOST_IN_RUN = 16, SC_RUNS_OF_A_WORKER = 4 };
+    const uint64_t share = n_left / (SC_RUNS_OF_A_WORKER * (job->most_helpers + 1));
+    return job->kernel->blocks_may_wait || share < 1 ? 1 : share < SC_MOST_IN_RUN ? share : SC_MOST_IN_RUN;
+}
+
+static bool take_run(sc_worker *worker)
+{
+    sc_job *job = worker->job;
+    uint64_t first = atomic_load(&job->next_block), n;
+    do {
+        if (first >= job->n_blocks)
+            return false;
+        n = run_length(job, job->n_blocks - first);
+    } while (!atomic_compare_exchange_weak(&job->next_block, &first, first + n));
+    worker->next_block = first;
+    worker->end_block = first + n;
+    return true;
+}
+
+static bool has_run(const sc_worker *worker)
+{
+    return worker->next_block < worker->end_block;
+}
+
+/* A worker with blocks yet to start keeps one residence, so that the lowest block can always be started. */
+static bool keeps_residence(const sc_worker *worker)
+{
+    return worker->n_resident == 0 && has_run(worker);
+}
+
+/* The next block of the grid, if there is one and the launch may have one more resident. */
+static bool take_number(sc_worker *worker, uint64_t *ret_linear)
+{
+    sc_job *job = worker->job;
+    if (!keeps_residence(worker) && !take_residence(job))
+        return false;
+    if (!has_run(worker) && !take_run(worker)) {
         release_residence(job);
         return false;
     }
-    uint64_t number = atomic_load(&job->next_block);
-    do {
-        if (number >= job->n_blocks) {
-            release_residence(job);
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak(&job->next_block, &number, number + 1));
+    const uint64_t number = worker->next_block++;
     *ret_linear = job->block_order ? job->block_order[number] : number;
     return true;
 }
@@ -286,7 +326,7 @@ static bool take_number(sc_job *job, uint64_t *ret_linear)
 static bool take_block(sc_worker *worker)
 {
     uint64_t linear;
-    if (!take_number(worker->job, &linear))
+    if (!take_number(worker, &linear))
         return false;
     sc_block *block = worker->spare;
     if (block)
@@ -327,7 +367,8 @@ static void visit_blocks(sc_worker *worker, bool alone)
         block->next = worker->spare;
         worker->spare = block;
         worker->n_resident--;
-        release_residence(worker->job);
+        if (!keeps_residence(worker))
+            release_residence(worker->job);
     }
 }
 

@@ -123,6 +123,7 @@ struct sc_kernel {
     uint32_t shared_bytes; /* static, all of the closure */
     uint32_t stack_bytes;  /* local memory of a thread, as far as it is known */
     bool stack_is_open;    /* recursion, calls through pointers or alloca take more */
+    bool blocks_may_wait;  /* for each other: it has a volatile, atomic or other strong access of global memory */
     const ptx_file *files; /* that .loc names */
 };
 
@@ -238,6 +239,7 @@ struct sc_worker {
     sc_block *blocks; /* resident */
     sc_block *spare;
     unsigned n_resident;
+    uint64_t next_block, end_block; /* taken and not yet started */
     uint64_t warp_instructions, thread_instructions;
 };
 

@@ -320,7 +320,8 @@ START_TEST(too_much_memory)
 }
 END_TEST
 
-/* The n-th set bit, where -n is no number (0 on an H200); and a test that the assembler lets one leave out. */
+/* The n-th set bit, where -n is no number (0 on an H200); and a test that the assembler lets one leave out.
+ */
 START_TEST(least_and_nothing)
 {
     load(
@@ -439,6 +440,25 @@ START_TEST(lanes_that_never_come)
 END_TEST
 
 /* Rounding and flushing are one instruction's, whatever ran before it. */
+/* Blocks that wait for the one before come to their end however few may be resident, though a worker takes
+ * several at once: no access here says that they wait. */
+START_TEST(blocks_that_wait_in_silence)
+{
+    enum { BLOCKS = 200 };
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "3", 1);
+    load(HEAD ENTRY "mov.u32 %r1, %ctaid.x;\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d2, %d0, %d2;\n"
+                    "L: ld.global.u32 %r2, [%d2];\nsetp.eq.u32 %p0, %r2, 0;\n@%p0 bra L;\n"
+                    "add.u32 %r2, %r2, 1;\nst.global.u32 [%d2+4], %r2;\nret;\n}\n");
+    module.resident = (unsigned)_i;
+    words[0] = 1;
+    uint64_t params[] = {(uint64_t)(uintptr_t)words};
+    ck_assert(
+        vm_launch(&module, "k", (unsigned[3]){BLOCKS, 1, 1}, (unsigned[3]){1, 1, 1}, params, &fault, NULL));
+    ck_assert_uint_eq(words[BLOCKS], BLOCKS + 1);
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "", 1);
+}
+END_TEST
+
 START_TEST(modes_do_not_leak)
 {
     load(HEAD ENTRY "mov.b32 %r1, 0x00000123;\nmov.b32 %r2, 0;\nmov.b16 %h1, 0x0012;\nmov.b16 %h2, "
@@ -691,6 +711,7 @@ int main(void)
     tcase_add_test(tests, activemask_after_join);
     tcase_add_test(tests, matrix_tile);
     tcase_add_test(tests, lanes_that_never_come);
+    tcase_add_loop_test(tests, blocks_that_wait_in_silence, 1, 5);
     tcase_add_test(tests, modes_do_not_leak);
     tcase_add_loop_test(tests, addresses_that_wrap, 0, 10);
     tcase_add_test(tests, shared_addresses_wrap);
