@@ -42,25 +42,30 @@ static void wake_sync(sc_warp *warp, sc_group *group)
         group->state = SC_GROUP_READY;
 }
 
-/* Groups at the same place of the same call become one. A barrier's waiters stay as they arrived. */
+/* Those that wait there for the same lanes are one group too; who comes later asks first for whom it waits. A
+ * barrier's waiters stay as they arrived. */
+static bool belong_together(const sc_group *a, const sc_group *b)
+{
+    return a->pc == b->pc && a->frame == b->frame && a->state == b->state &&
+           (a->state == SC_GROUP_READY || (a->state == SC_GROUP_SYNC && a->members == b->members));
+}
+
+/* Groups at the same place of the same call become one. */
 static void merge(sc_warp *warp)
 {
     for (unsigned i = 0; i + 1 < warp->n_groups; i++) {
         sc_group *a = &warp->groups[i];
-        for (unsigned k = i + 1; k < warp->n_groups && a->state != SC_GROUP_BARRIER;) {
-            sc_group *b = &warp->groups[k];
-            if (b->pc != a->pc || b->frame != a->frame || b->state == SC_GROUP_BARRIER) {
+        for (unsigned k = i + 1; k < warp->n_groups;) {
+            const sc_group *b = &warp->groups[k];
+            if (!belong_together(a, b)) {
                 k++;
                 continue;
             }
             a->mask |= b->mask;
-            if (a->state == SC_GROUP_READY || b->state == SC_GROUP_READY)
-                a->state = SC_GROUP_READY; /* asks again when it runs */
             if (warp->pinned && warp->current == k)
                 warp->current = i;
             drop_group(warp, k);
         }
-        wake_sync(warp, a);
     }
     for (unsigned i = 0; i < warp->n_groups; i++)
         wake_sync(warp, &warp->groups[i]);

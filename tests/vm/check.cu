@@ -608,3 +608,87 @@ KERNEL divergent_votes ARGS
     __syncwarp();
     b[t] += __shfl_xor_sync(0xffffffffu, t, 5);
 }
+
+/* ---- a full mask, and half a warp ---- */
+
+/* PTX waits for the lanes of the mask that have not exited. */
+KERNEL half_exits ARGS
+{
+    if (threadIdx.x % 32 >= 16)
+        return;
+    int x = __shfl_xor_sync(~0u, a[threadIdx.x], 1);
+    x += __popc(__ballot_sync(~0u, x > 3)) + __all_sync(~0u, x) + __match_any_sync(~0u, x);
+    __syncwarp();
+    b[threadIdx.x] = x;
+}
+
+KERNEL half_works_and_exits ARGS
+{
+    if (threadIdx.x % 32 < 16)
+        b[threadIdx.x] = __shfl_xor_sync(~0u, a[threadIdx.x], 1);
+    b[threadIdx.x] += a[threadIdx.x];
+}
+
+KERNEL bad_half_exits ARGS
+{
+    if (threadIdx.x % 32 >= 16)
+        return;
+    b[threadIdx.x] = __shfl_xor_sync(~0u, a[threadIdx.x], 16);
+}
+
+KERNEL bad_half_shuffles ARGS
+{
+    if (threadIdx.x % 32 < 16)
+        b[threadIdx.x] = __shfl_xor_sync(~0u, a[threadIdx.x], 1);
+    else
+        b[threadIdx.x] = __shfl_up_sync(~0u, a[threadIdx.x], 1);
+}
+
+KERNEL bad_half_votes ARGS
+{
+    int x = threadIdx.x;
+    if (x % 32 >= 16)
+        x = __ballot_sync(~0u, a[x] > 3);
+    __syncwarp();
+    b[threadIdx.x] = x;
+}
+
+KERNEL bad_half_matches ARGS
+{
+    int x = a[threadIdx.x];
+    if (threadIdx.x % 32 < 16)
+        x = __match_any_sync(~0u, x);
+    else
+        x = __any_sync(~0u, x > 3);
+    b[threadIdx.x] = x;
+}
+
+KERNEL bad_half_waits ARGS
+{
+    int x = a[threadIdx.x];
+    if (threadIdx.x % 32 < 16)
+        x = __shfl_sync(~0u, x, 0);
+    __syncthreads();
+    b[threadIdx.x] = x;
+}
+
+KERNEL bad_half_mask ARGS
+{
+    b[threadIdx.x] = __shfl_sync(threadIdx.x % 32 < 16 ? ~0u : n, a[threadIdx.x], threadIdx.x);
+}
+
+/* Each lane's own copy of a __syncwarp() is one. */
+KERNEL two_syncwarps ARGS
+{
+    __shared__ int s[64];
+    unsigned t = threadIdx.x;
+    if (t % 32 < 16) {
+        s[t] = a[t];
+        __syncwarp();
+        b[t] = s[t ^ 16];
+    } else {
+        s[t] = a[t] + 1;
+        __syncwarp();
+        b[t] = s[t ^ 16] + 1;
+    }
+}

@@ -84,6 +84,21 @@ static const sc_case cases[] = {
     {"bad_deadlock", "synccheck", 1, 32, 0, "deadlock:", PLAIN, 0},
     {"matches", "all", 1, 64, 0, NULL, PLAIN, 0},
     {"divergent_votes", "all", 1, 64, 0, NULL, PLAIN, 0},
+    {"half_exits", "all", 1, 64, 0, NULL, PLAIN, 0},
+    {"half_works_and_exits", "all", 1, 64, 0, NULL, PLAIN, 0},
+    {"bad_half_exits", "all", 1, 64, 0, "lane 0 reads from lane 16, which takes no part", PLAIN, 0},
+    {"bad_half_shuffles", "all", 1, 64, 0, "the lanes of the mask 0xffffffff are at different instructions",
+     PLAIN, 0},
+    {"bad_half_votes", "all", 1, 64, 0, "the lanes of the mask 0xffffffff are at different instructions",
+     PLAIN, 0},
+    {"bad_half_matches", "all", 1, 64, 0, "the lanes of the mask 0xffffffff are at different instructions",
+     PLAIN, 0},
+    {"bad_half_waits", "all", 1, 64, 0, "deadlock:", PLAIN, 0},
+    {"bad_half_mask", "all", 1, 64, 0xffff0000,
+     "lane 0 names lane 16 in its mask 0xffffffff, but that one's is 0xffff0000", PLAIN, 0},
+    {"bad_half_mask", "all", 1, 64, 0xffff0001,
+     "lane 0 names lane 16 in its mask 0xffffffff, but that one's is 0xffff0001", PLAIN, 0},
+    {"two_syncwarps", "all", 1, 64, 0, NULL, PLAIN, 0},
 };
 
 enum { N = 16384 };

@@ -439,7 +439,6 @@ START_TEST(lanes_that_never_come)
 }
 END_TEST
 
-/* Rounding and flushing are one instruction's, whatever ran before it. */
 /* Blocks that wait for the one before come to their end however few may be resident, though a worker takes
  * several at once: no access here says that they wait. */
 START_TEST(blocks_that_wait_in_silence)
@@ -459,6 +458,7 @@ START_TEST(blocks_that_wait_in_silence)
 }
 END_TEST
 
+/* Rounding and flushing are one instruction's, whatever ran before it. */
 START_TEST(modes_do_not_leak)
 {
     load(HEAD ENTRY "mov.b32 %r1, 0x00000123;\nmov.b32 %r2, 0;\nmov.b16 %h1, 0x0012;\nmov.b16 %h2, "
