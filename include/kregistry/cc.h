@@ -35,7 +35,8 @@ KR_API int kr_cc_compare(kr_cc a, kr_cc b);
 
 /* Does machine code built for `target` run on a device of `device`? 'a': that CC alone; 'f': the
  * members of its family from the target on, by an explicit table; otherwise same major and target
- * minor <= device minor, except that Tegra parts (5.3, 6.2, 7.2, 8.7, 11.0) share none with others. */
+ * minor <= device minor, except that Tegra parts (5.3, 6.2, 7.2, 8.7, 11.0, once 10.1) share none with
+ * others. */
 KR_API bool kr_cc_cubin_runs_on(kr_cc target, kr_cc device);
 
 /* Can a driver that knows `device` compile PTX of `target` for it? 'a' and 'f' as above; otherwise

@@ -84,7 +84,8 @@ int kr_cc_compare(kr_cc a, kr_cc b)
 static const struct {
     int target, device;
 } families[] = {
-    {100, 100}, {100, 103}, {103, 103}, {101, 110}, {110, 110}, {120, 120}, {120, 121}, {121, 121},
+    {100, 100}, {100, 103}, {103, 103}, {101, 101}, {101, 110},
+    {110, 110}, {120, 120}, {120, 121}, {121, 121},
 };
 
 static int number_of(kr_cc cc)
@@ -104,7 +105,7 @@ static bool in_family(kr_cc target, kr_cc device)
  * compatibility). */
 static bool is_tegra(kr_cc cc)
 {
-    static const int tegra[] = {53, 62, 72, 87, 110};
+    static const int tegra[] = {53, 62, 72, 87, 101, 110};
     for (size_t i = 0; i < KR_COUNT(tegra); i++)
         if (tegra[i] == number_of(cc))
             return true;
@@ -116,14 +117,15 @@ bool kr_cc_cubin_runs_on(kr_cc target, kr_cc device)
     if (target.suffix == 'a' || (!target.suffix && (is_tegra(target) || is_tegra(device))))
         return kr_cc_compare(target, device) == 0;
     if (target.suffix == 'f')
-        return in_family(target, device);
+        return target.major == device.major && in_family(target, device);
     return target.major == device.major && target.minor <= device.minor;
 }
 
 bool kr_cc_ptx_runs_on(kr_cc target, kr_cc device)
 {
+    const bool renamed = number_of(target) == 101 && number_of(device) == 110;
     if (target.suffix == 'a')
-        return kr_cc_compare(target, device) == 0;
+        return renamed || kr_cc_compare(target, device) == 0;
     if (target.suffix == 'f')
         return in_family(target, device);
     return kr_cc_compare(target, device) <= 0;

@@ -91,28 +91,73 @@ START_TEST(compares_as_numbers)
 }
 END_TEST
 
+/* Every target on every device, in this order of devices. PTX: what ptxas of CUDA 13.0 and, for what that has
+ * no more, of 12.9 compiles for the device (its plain arch or one with a letter); '?': none of them knows
+ * both. Machine code: the CUDA programming guide, binary compatibility; families as the PTX ISA has them. */
+static const char devices[][5] = {"50", "52", "53", "60", "61",  "62",  "70",  "72",  "75",  "80", "86",
+                                  "87", "88", "89", "90", "100", "101", "103", "110", "120", "121"};
 static const struct {
-    const char *target, *device;
-    int cubin, ptx;
-} runs[] = {
-    {"7.5", "7.5", 1, 1},   {"8.0", "8.6", 1, 1},   {"8.6", "8.0", 0, 0},    {"7.5", "8.0", 0, 1},
-    {"8.0", "8.7", 0, 1},   {"8.7", "8.7", 1, 1},   {"8.7", "8.9", 0, 1},    {"8.6", "8.9", 1, 1},
-    {"7.0", "7.2", 0, 1},   {"5.2", "5.3", 0, 1},   {"6.1", "6.2", 0, 1},    {"9.0", "10.0", 0, 1},
-    {"9.0a", "9.0", 1, 1},  {"9.0a", "10.0", 0, 0}, {"10.0a", "10.3", 0, 0}, {"10.0", "10.3", 1, 1},
-    {"100f", "10.0", 1, 1}, {"100f", "10.3", 1, 1}, {"100f", "10.1", 0, 0},  {"100f", "11.0", 0, 0},
-    {"100f", "12.0", 0, 0}, {"103f", "10.0", 0, 0}, {"103f", "10.3", 1, 1},  {"120f", "12.1", 1, 1},
-    {"120f", "12.0", 1, 1}, {"121f", "12.0", 0, 0}, {"121f", "12.1", 1, 1},  {"110f", "11.0", 1, 1},
-    {"101f", "11.0", 1, 1}, {"90f", "9.0", 0, 0},   {"11.0", "11.0", 1, 1},  {"12.0", "12.1", 1, 1},
-    {"10.0", "9.0", 0, 0},  {"10.0", "11.0", 0, 1},
+    const char *target, *ptx, *cubin;
+} matrix[] = {
+    {"sm_50", "111111111111111111111", "110000000000000000000"},
+    {"sm_52", "011111111111111111111", "010000000000000000000"},
+    {"sm_53", "001111111111111111111", "001000000000000000000"},
+    {"sm_60", "000111111111111111111", "000110000000000000000"},
+    {"sm_61", "000011111111111111111", "000010000000000000000"},
+    {"sm_62", "000001111111111111111", "000001000000000000000"},
+    {"sm_70", "000000111111111111111", "000000101000000000000"},
+    {"sm_72", "000000011111111111111", "000000010000000000000"},
+    {"sm_75", "000000001111111111111", "000000001000000000000"},
+    {"sm_80", "000000000111111111111", "000000000110110000000"},
+    {"sm_86", "000000000011111111111", "000000000010110000000"},
+    {"sm_87", "000000000001111111111", "000000000001000000000"},
+    {"sm_88", "????????00001111?1111", "000000000000110000000"},
+    {"sm_89", "000000000000011111111", "000000000000010000000"},
+    {"sm_90", "000000000000001111111", "000000000000001000000"},
+    {"sm_90a", "000000000000001000000", "000000000000001000000"},
+    {"sm_100", "000000000000000111111", "000000000000000101000"},
+    {"sm_100a", "000000000000000100000", "000000000000000100000"},
+    {"sm_100f", "000000000000000101000", "000000000000000101000"},
+    {"sm_101", "000000000000000011111", "000000000000000010000"},
+    {"sm_101a", "000000000000000010100", "000000000000000010000"},
+    {"sm_101f", "000000000000000010100", "000000000000000010000"},
+    {"sm_103", "000000000000000001111", "000000000000000001000"},
+    {"sm_103a", "000000000000000001000", "000000000000000001000"},
+    {"sm_103f", "000000000000000001000", "000000000000000001000"},
+    {"sm_110", "????????00000000?0111", "000000000000000000100"},
+    {"sm_110a", "????????00000000?0100", "000000000000000000100"},
+    {"sm_110f", "????????00000000?0100", "000000000000000000100"},
+    {"sm_120", "000000000000000000011", "000000000000000000011"},
+    {"sm_120a", "000000000000000000010", "000000000000000000010"},
+    {"sm_120f", "000000000000000000011", "000000000000000000011"},
+    {"sm_121", "000000000000000000001", "000000000000000000001"},
+    {"sm_121a", "000000000000000000001", "000000000000000000001"},
+    {"sm_121f", "000000000000000000001", "000000000000000000001"},
 };
 
 START_TEST(runs_on)
 {
-    const kr_cc target = cc_of(runs[_i].target), device = cc_of(runs[_i].device);
-    ck_assert_msg(kr_cc_cubin_runs_on(target, device) == runs[_i].cubin, "cubin %s on %s", runs[_i].target,
-                  runs[_i].device);
-    ck_assert_msg(kr_cc_ptx_runs_on(target, device) == runs[_i].ptx, "PTX %s on %s", runs[_i].target,
-                  runs[_i].device);
+    const kr_cc target = cc_of(matrix[_i].target);
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        const kr_cc device = cc_of(devices[i]);
+        ck_assert_msg(kr_cc_cubin_runs_on(target, device) == (matrix[_i].cubin[i] == '1'), "cubin %s on %s",
+                      matrix[_i].target, devices[i]);
+        ck_assert_msg(matrix[_i].ptx[i] == '?' ||
+                          kr_cc_ptx_runs_on(target, device) == (matrix[_i].ptx[i] == '1'),
+                      "PTX %s on %s", matrix[_i].target, devices[i]);
+    }
+}
+END_TEST
+
+/* What no table has does not match. */
+START_TEST(unknown_families_do_not_match)
+{
+    static const char *const rows[][2] = {
+        {"90f", "90"}, {"100f", "105"}, {"105f", "105"}, {"130f", "130"}, {"110f", "101"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert(!kr_cc_ptx_runs_on(cc_of(rows[i][0]), cc_of(rows[i][1])));
+        ck_assert(!kr_cc_cubin_runs_on(cc_of(rows[i][0]), cc_of(rows[i][1])));
+    }
 }
 END_TEST
 
@@ -125,7 +170,8 @@ int main(void)
     tcase_add_test(tc, reads_what_the_grammar_says);
     tcase_add_test(tc, writes);
     tcase_add_test(tc, compares_as_numbers);
-    tcase_add_loop_test(tc, runs_on, 0, sizeof runs / sizeof runs[0]);
+    tcase_add_loop_test(tc, runs_on, 0, sizeof matrix / sizeof matrix[0]);
+    tcase_add_test(tc, unknown_families_do_not_match);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
