@@ -302,6 +302,28 @@ static kr_status read_cc(reader *r, const char *text, kr_cc *ret_cc)
     return KR_OK;
 }
 
+static kr_status read_target(reader *r, const char *text, kr_cc *ret_cc)
+{
+    kr_cc cc;
+    if (kr_cc_parse(text, &cc, NULL) || !cc.suffix)
+        return wrong(r, "cc=%s is no target with its letter, like cc=9.0a or cc=10.0f", text);
+    *ret_cc = cc;
+    return KR_OK;
+}
+
+static kr_status read_driver(reader *r, const char *text, int *ret_version)
+{
+    const char *dot = strchr(text, '.');
+    char major[4] = "";
+    if (dot && dot - text < (ptrdiff_t)sizeof major)
+        memcpy(major, text, (size_t)(dot - text));
+    const uint64_t whole = read_number(major, 999);
+    if (!whole || strlen(dot) != 2 || dot[1] < '0' || dot[1] > '9')
+        return wrong(r, "driver>=%s is not a CUDA version like 12.4", text);
+    *ret_version = (int)whole * 1000 + (dot[1] - '0') * 10;
+    return KR_OK;
+}
+
 static kr_status read_requirement(reader *r, const char *word, kr__variant *variant)
 {
     const char *value;
@@ -309,6 +331,10 @@ static kr_status read_requirement(reader *r, const char *word, kr__variant *vari
         return read_cc(r, value, &variant->least_cc);
     if ((value = value_of(word, "cc<")))
         return read_cc(r, value, &variant->below_cc);
+    if ((value = value_of(word, "cc=")))
+        return read_target(r, value, &variant->target);
+    if ((value = value_of(word, "driver>=")))
+        return read_driver(r, value, &variant->least_driver);
     if ((value = value_of(word, "align="))) {
         const uint64_t bytes = variant->align_bytes = read_number(value, 4096);
         return bytes && !(bytes & (bytes - 1)) ? KR_OK
@@ -518,7 +544,8 @@ static const struct keyword {
     {"types", "types T = f32 f64 ...", 0, 1, read_types},
     {"arg", "arg NAME TYPE ROLE (TYPE: T, u64, T[n]; ROLE: size, size>=EXPR, in, out, inout, work)", 1,
      KR_MAX_OP_ARGS, read_arg},
-    {"variant", "variant NAME cc>=X.Y cc<X.Y align=BYTES shared>=BYTES", 1, KR_MAX_OP_VARIANTS, read_variant},
+    {"variant", "variant NAME cc>=X.Y cc<X.Y cc=X.Ya driver>=X.Y align=BYTES shared>=BYTES", 1,
+     KR_MAX_OP_VARIANTS, read_variant},
     {"launch",
      "launch [VARIANT:] elementwise EXPR [per_thread=K] [waves=W] [block=B] [shared=EXPR] or "
      "launch [VARIANT:] tiles X Y [Z] tile=TXxTY block=BXxBY [shared=EXPR]",

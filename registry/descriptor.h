@@ -24,8 +24,10 @@ typedef struct kr__launch_rule {
 } kr__launch_rule;
 
 typedef struct kr__variant {
-    kr_cc least_cc; /* 0.0: any */
-    kr_cc below_cc; /* 0.0: any */
+    kr_cc least_cc;   /* 0.0: any */
+    kr_cc below_cc;   /* 0.0: any */
+    kr_cc target;     /* with its letter: compiled for that alone; 0.0: for the device */
+    int least_driver; /* 12040; 0: any */
     uint64_t align_bytes;
     uint64_t shared_bytes;
     kr__launch_rule launch;

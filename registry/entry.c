@@ -17,6 +17,11 @@ kr_status kr__entry_create(kr_registry *registry, kr__op_def *def, kr__entry **r
         entry->slots = kr__alloc(n * n_variants * entry->n_devices, sizeof *entry->slots, err);
         entry->built = kr__alloc(n * n_variants, sizeof *entry->built, err);
         status = entry->chains && entry->slots && entry->built ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+        if (!status && def->embedded)
+            status = kr__shipped_list(def->embedded->images, def->embedded->n_images, &entry->images,
+                                      &entry->n_images, err);
+        if (!status)
+            status = kr__policy_variant(&registry->policy, &def->op, &entry->asked_variant, err);
     }
     if (status)
         kr__entry_free(&entry);
@@ -40,6 +45,7 @@ static void free_built(kr__built *built)
         next = built->next;
         kr__code_release(&built->code);
         kr_compiled_destroy(&built->compiled);
+        free(built->made);
         free(built->failure);
         free(built);
     }
@@ -58,6 +64,7 @@ void kr__entry_free(kr__entry **entry)
         free_slot(&e->slots[i]);
     for (size_t i = 0; e->built && i < n * n_variants; i++)
         free_built(e->built[i]);
+    free(e->images);
     free(e->chains);
     free(e->slots);
     free(e->built);

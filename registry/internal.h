@@ -13,6 +13,7 @@
 
 #include <kregistry/registry.h>
 
+#include "registry/policy.h"
 #include "registry/select.h"
 #include "registry/signature.h"
 #include "runtime/internal.h"
@@ -43,11 +44,14 @@ typedef struct kr__slot {
 /* One image of an (op, type, variant), shipped or compiled: what the driver loads for all devices that take
  * it. */
 typedef struct kr__built {
-    const kr__embedded_image *shipped; /* NULL: compiled for arch, to kind */
+    const kr__shipped *shipped; /* NULL: compiled for arch, to kind */
     kr_cc arch;
     kr_image_kind kind;
     bool busy; /* under the registry's lock, like the rest */
     kr_compiled *compiled;
+    char *made;      /* of what is shipped, where that is not given to the driver as it is */
+    const char *ptx; /* that it is or was made with, where it is at hand */
+    size_t ptx_bytes;
     kr__code *code;
     kr_error *failure;
     struct kr__built *next;
@@ -67,6 +71,9 @@ typedef struct kr__chain {
 /* An op in a registry. */
 typedef struct kr__entry {
     kr__op_def *def;
+    kr__shipped *images;
+    size_t n_images;
+    size_t asked_variant; /* by KREGISTRY_VARIANT; SIZE_MAX: none */
     size_t n_devices;
     _Atomic(const kr__chain *) *chains; /* [instance][device] */
     kr__slot *slots;                    /* [instance][variant][device] */
@@ -87,6 +94,9 @@ typedef struct kr__ops {
 
 struct kr_registry {
     kr_runtime *runtime; /* NULL: nothing is launched */
+    kr__policy policy;
+    kr__arena policy_texts;
+    atomic_bool policy_ops_exist; /* every op that KREGISTRY_VARIANT names has been found */
     bool no_nvrtc;
     char *nvrtc_path;
     _Atomic(kr__ops *) ops;
@@ -109,8 +119,8 @@ kr_status kr__registry_nvrtc(kr_registry *registry, kr_nvrtc **ret_nvrtc, kr_err
 /* Adds to an error why there is none, after kr__registry_nvrtc has given NULL. */
 void kr__registry_tell_nvrtc(const kr_registry *registry, kr_error *err);
 size_t kr__device_index(const kr_registry *registry, const kr_device *device);
-/* Shipped images of an op. */
-const kr__embedded_image *kr__shipped_images(const kr__op_def *def, size_t *ret_n);
+/* KR_NOT_FOUND: KREGISTRY_VARIANT names an op that is not there. Asked before anything is chosen. */
+kr_status kr__registry_check_policy(kr_registry *registry, kr_error *err);
 
 /* ---- loading (load.c) ---- */
 

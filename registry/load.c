@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/image/image.h"
 #include "registry/internal.h"
 #include "registry/preamble.h"
 
@@ -90,13 +91,89 @@ static kr__built *find_built(kr__built *list, const kr__candidate *c)
     return list;
 }
 
+/* Machine code goes to the driver with the PTX that is shipped beside it, as NVRTC's does: what cannot
+ * execute machine code takes that. */
+static kr_status join(const want *w, const kr__shipped *cubin, char **ret_image, size_t *ret_bytes,
+                      kr_error *err)
+{
+    const kr__entry *entry = w->entry;
+    const kr_cc most = w->registry->policy.max_cc;
+    size_t n = 0;
+    kr_status status = KR_OK;
+    kr__fatbin_part *parts = kr__alloc(entry->n_images, sizeof *parts, err);
+    if (!parts)
+        return KR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < entry->n_images && !status; i++) {
+        const kr__shipped *s = &entry->images[i];
+        const bool beside = s->kind == KR_IMAGE_PTX && s->image->variant == w->variant &&
+                            s->image->type == w->type_index &&
+                            (!most.major || kr_cc_compare(s->arch, most) <= 0);
+        char *data;
+        size_t bytes;
+        if (s != cubin && !beside)
+            continue;
+        if (!(status = kr__shipped_bytes(s, &data, &bytes, err)))
+            parts[n++] = (kr__fatbin_part){s->kind, s->arch, s->isa, data, bytes};
+    }
+    if (!status && n == 1) {
+        *ret_image = (char *)parts[--n].data;
+        *ret_bytes = parts[n].bytes;
+    } else if (!status) {
+        void *image;
+        status = kr__fatbin_write(parts, n, &image, ret_bytes, err);
+        if (!status)
+            *ret_image = image;
+    }
+    while (n)
+        free((char *)parts[--n].data);
+    free(parts);
+    return status;
+}
+
+static kr_status open_shipped(const want *w, kr__built *built, const char **ret_image, size_t *ret_bytes,
+                              kr_error *err)
+{
+    const kr__shipped *shipped = built->shipped;
+    const bool is_ptx = shipped->kind == KR_IMAGE_PTX;
+    kr_status status = KR_OK;
+    *ret_image = shipped->image->bytes;
+    *ret_bytes = shipped->image->n_bytes;
+    if (!is_ptx)
+        status = join(w, shipped, &built->made, ret_bytes, err);
+    else if (shipped->image->kind == KR_IMAGE_FATBIN)
+        status = kr__shipped_bytes(shipped, &built->made, ret_bytes, err);
+    if (built->made)
+        *ret_image = built->made;
+    built->ptx = is_ptx && !status ? *ret_image : NULL;
+    built->ptx_bytes = built->ptx ? *ret_bytes : 0;
+    return status;
+}
+
+static kr_status open_compiled(const want *w, kr__built *built, const char **ret_image, size_t *ret_bytes,
+                               kr_error *err)
+{
+    const kr_status status = compile(w, built->arch, built->kind, &built->compiled, err);
+    if (status)
+        return status;
+    *ret_image = built->compiled->image;
+    *ret_bytes = built->compiled->image_bytes;
+    built->ptx = built->compiled->ptx;
+    built->ptx_bytes = built->ptx ? strlen(built->ptx) : 0;
+    return KR_OK;
+}
+
 static kr_status fill(const want *w, kr__built *built, const char *name, kr_error *err)
 {
-    kr_status status = built->shipped ? KR_OK : compile(w, built->arch, built->kind, &built->compiled, err);
+    const char *image;
+    size_t bytes;
+    kr_status status = (built->shipped ? open_shipped : open_compiled)(w, built, &image, &bytes, err);
     if (!status)
-        status = kr__code_create(
-            w->registry->runtime->driver, built->shipped ? built->shipped->bytes : built->compiled->image,
-            built->shipped ? built->shipped->n_bytes : built->compiled->image_bytes, name, &built->code, err);
+        status = kr__code_create(w->registry->runtime->driver, image, bytes, name, &built->code, err);
+    if (status) {
+        kr_compiled_destroy(&built->compiled);
+        free(built->made);
+        built->made = NULL;
+    }
     return status;
 }
 
@@ -127,8 +204,6 @@ static kr_status build(const want *w, const kr__candidate *c, const char *name, 
         pthread_mutex_lock(&registry->lock);
         built->busy = false;
         built->failure = status ? keep(err, status) : NULL;
-        if (status)
-            kr_compiled_destroy(&built->compiled);
         pthread_cond_broadcast(&registry->landed);
     }
     if (!status)
@@ -139,28 +214,17 @@ static kr_status build(const want *w, const kr__candidate *c, const char *name, 
 
 /* ---- loading one candidate ---- */
 
-/* The PTX that the image is or was made with, where it is at hand. */
-static const char *ptx_of(const kr__built *built, size_t *ret_bytes)
-{
-    const char *ptx = built->compiled                        ? built->compiled->ptx
-                      : built->shipped->kind == KR_IMAGE_PTX ? built->shipped->bytes
-                                                             : NULL;
-    *ret_bytes = !ptx ? 0 : built->compiled ? strlen(ptx) : built->shipped->n_bytes;
-    return ptx;
-}
-
 static kr_status load_image(const want *w, const kr__candidate *c, const kr__built *built, kr__loaded *loaded,
                             kr_error *err)
 {
     const kr__op_def *def = w->entry->def;
     const kr__launch_rule *rule = &def->variants[w->variant].launch;
-    size_t ptx_bytes;
-    const char *ptx = ptx_of(built, &ptx_bytes);
     kr_status status = kr__code_load(built->code, w->device, &loaded->module, err);
     if (!status)
         status = kr_module_kernel(loaded->module, def->op.variants[w->variant].name, &loaded->kernel, err);
     if (!status)
-        status = kr__signature_check(def, w->type_index, w->variant, loaded->kernel, ptx, ptx_bytes, err);
+        status = kr__signature_check(def, w->type_index, w->variant, loaded->kernel, built->ptx,
+                                     built->ptx_bytes, err);
     if (!status && rule->kind == KR__LAUNCH_ELEMENTWISE && !rule->shared)
         status = kr__fit_of(loaded->kernel, rule->block[0], 0, &loaded->usual, err);
     loaded->kind = c->kind;
@@ -193,40 +257,144 @@ static kr_status load_candidate(const want *w, const kr__candidate *c, kr__loade
     return status;
 }
 
-/* ---- one variant ---- */
+/* ---- why not ---- */
 
-static void note(kr__text *reasons, const char *what, const char *image_name, const char *reason)
+/* Why nothing will do: in a sentence, and line by line with what compilers said. */
+typedef struct reasons {
+    kr__text sentence, lines;
+    kr_error first; /* the first failure of a candidate that was tried; status KR_OK: none */
+} reasons;
+
+static void forget(reasons *r)
 {
-    kr__text_add(reasons, "%s%s%s%s: %s", reasons->bytes ? "; " : "", what, image_name[0] ? " " : "",
-                 image_name, reason);
+    kr__text_free(&r->sentence);
+    kr__text_free(&r->lines);
+    free(r);
 }
 
-/* `reasons` may be err's own message; NULL: out of memory. */
-static kr_status none_will_do(const want *w, const char *reasons, kr_error *err)
+static void note(reasons *r, const char *variant, const char *image_name, const char *reason, const char *log)
+{
+    const char *gap = image_name[0] ? " " : "";
+    kr__text_add(&r->sentence, "%s%s%s%s: %s", r->sentence.bytes ? "; " : "", variant, gap, image_name,
+                 reason);
+    kr__text_add(&r->lines, "%s%s%s: %s\n", variant, gap, image_name, reason);
+    for (size_t n; *log; log += n + (log[n] == '\n')) {
+        n = strcspn(log, "\n");
+        kr__text_add(&r->lines, "    %.*s\n", (int)n, log);
+    }
+}
+
+/* What another variant's error says. */
+static void note_error(reasons *r, const kr_error *err)
+{
+    kr__text_add(&r->sentence, "%s%s", r->sentence.bytes ? "; " : "", err->message);
+    kr__text_add(&r->lines, "%s", err->log);
+    if (!r->first.status && err->api)
+        r->first = *err;
+}
+
+/* The foreign code and the advice are those of the first failure. */
+static kr_status fail_for(const reasons *r, kr_error *err)
+{
+    if (r->sentence.failed || r->lines.failed)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say why nothing of it can run");
+    KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "%s", r->sentence.data);
+    kr__error_log(err, r->lines.data);
+    if (r->first.status) {
+        kr__error_code(err, r->first.api, r->first.code, r->first.code_name, r->first.function);
+        kr__error_advice(err, "%s", r->first.advice);
+    }
+    return KR_NOT_ON_THIS_DEVICE;
+}
+
+/* "cubin sm_80, ptx compute_90": what is shipped, of any variant, each kind and arch once. */
+static void list_shipped(const want *w, kr__text *to)
+{
+    for (size_t i = 0; i < w->entry->n_images; i++) {
+        const kr__shipped *s = &w->entry->images[i];
+        const kr__candidate c = {.shipped = s, .kind = s->kind, .arch = s->arch};
+        char name[64];
+        bool told = s->image->type != w->type_index;
+        for (size_t k = 0; k < i && !told; k++) {
+            const kr__shipped *before = &w->entry->images[k];
+            told = before->image->type == w->type_index && before->kind == s->kind &&
+                   before->arch.suffix == s->arch.suffix && !kr_cc_compare(before->arch, s->arch);
+        }
+        if (!told)
+            kr__text_add(to, "%s%s", to->bytes ? ", " : "", kr__candidate_image(&c, name));
+    }
+}
+
+/* What is there, what is needed, and who could give it. */
+static void advise(const want *w, const kr__selection *selection, const kr_nvrtc *nvrtc, kr_error *err)
+{
+    char op_name[KR__MAX_FULL_NAME];
+    const kr_cc cc = kr_device_get_info(w->device)->cc;
+    kr__text shipped = {0};
+    for (size_t i = 0; i < selection->n; i++)
+        if (selection->list[i].variable) {
+            kr__error_advice(err, "Unset %s.", selection->list[i].variable);
+            return;
+        }
+    list_shipped(w, &shipped);
+    if (shipped.data)
+        kr__error_advice(err, "Shipped are %s: add machine code for sm_%d%d or PTX that it takes%s.",
+                         shipped.data, cc.major, cc.minor,
+                         w->registry->no_nvrtc ? ", or let NVRTC be used" : "");
+    else if (w->registry->no_nvrtc)
+        kr__error_advice(err, "Let NVRTC be used, or ship an image for this device.");
+    else if (nvrtc)
+        kr__error_advice(err, "`kregistry explain %s` shows every choice.",
+                         kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
+    if (!nvrtc && !w->registry->no_nvrtc)
+        kr__registry_tell_nvrtc(w->registry, err);
+    kr__text_free(&shipped);
+}
+
+static kr_status choose(const want *w, size_t asked_variant, kr__selection **ret_selection, kr_error *err)
+{
+    kr_machine machine;
+    const kr__entry *entry = w->entry;
+    const kr_status status = kr_registry_machine(w->registry, w->device, &machine, err);
+    return status ? status
+                  : kr__select(&(kr__question){entry->def, w->type_index, &machine, &w->registry->policy,
+                                               asked_variant, entry->images, entry->n_images},
+                               ret_selection, err);
+}
+
+/* The log is for what the message cannot hold. err is not NULL. */
+static kr_status none_will_do(const want *w, const reasons *r, kr_error *err)
 {
     kr_nvrtc *nvrtc;
-    if (!reasons)
-        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say why nothing of it can run");
-    const kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
+    kr__selection *selection;
+    kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
+    if (!status)
+        status = choose(w, SIZE_MAX, &selection, err);
     if (status)
         return status;
     char op_name[KR__MAX_FULL_NAME], cc[KR_CC_TEXT_BYTES];
     const kr_device_info *info = kr_device_get_info(w->device);
-    KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "nothing of it can run on %s (%s): %s", info->name,
-            kr_cc_format(info->cc, cc), reasons);
+    status = fail_for(r, err);
+    if (status != KR_NOT_ON_THIS_DEVICE) {
+        free(selection);
+        return status;
+    }
+    kr__format(err->message, sizeof err->message, "nothing of it can run on %s (%s): %s", info->name,
+               kr_cc_format(info->cc, cc), r->sentence.data);
+    if (strlen(err->message) + 1 < sizeof err->message && !strstr(err->log, "\n    "))
+        err->log[0] = '\0';
     kr__error_op(err, kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
     kr__error_device(err, info->ordinal);
-    if (nvrtc)
-        kr__error_advice(err, "`kregistry explain %s` shows every choice.", op_name);
-    else if (w->registry->no_nvrtc)
-        kr__error_advice(err, "Let NVRTC be used, or ship an image for this device.");
-    else
-        kr__registry_tell_nvrtc(w->registry, err);
-    return KR_NOT_ON_THIS_DEVICE;
+    if (!r->first.status)
+        advise(w, selection, nvrtc, err);
+    free(selection);
+    return status;
 }
 
+/* ---- one variant ---- */
+
 static kr_status try_candidates(const want *w, const kr__selection *selection, kr__loaded **ret_loaded,
-                                kr__text *reasons, kr_error *err)
+                                reasons *r, kr_error *err)
 {
     const char *variant = w->entry->def->op.variants[w->variant].name;
     for (size_t i = 0; i < selection->n; i++) {
@@ -236,7 +404,7 @@ static kr_status try_candidates(const want *w, const kr__selection *selection, k
             continue;
         kr__candidate_image(c, image_name);
         if (!c->usable) {
-            note(reasons, variant, image_name, c->reason);
+            note(r, variant, image_name, c->reason, "");
             continue;
         }
         const kr_status status = load_candidate(w, c, ret_loaded, err);
@@ -244,27 +412,24 @@ static kr_status try_candidates(const want *w, const kr__selection *selection, k
             return status;
         kr__log_text(&w->registry->runtime->log, KR_LOG_INFO, "%s %s passed over: %s", err->op, image_name,
                      err->message);
-        note(reasons, variant, image_name, err->message);
+        note(r, variant, image_name, err->message, err->log);
+        if (!r->first.status)
+            r->first = *err;
     }
-    return reasons->failed
-               ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory to say why nothing of it can run")
-               : KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "%s", reasons->data);
+    return fail_for(r, err);
 }
 
 /* err is not NULL. */
 static kr_status make(const want *w, kr__loaded **ret_loaded, kr_error *err)
 {
-    kr_machine machine;
-    kr_status status = kr_registry_machine(w->registry, w->device, &machine, err);
-    kr__selection *selection = status ? NULL : kr__alloc(1, sizeof *selection, err);
-    if (!selection)
-        return status ? status : KR_OUT_OF_HOST_MEMORY;
-    size_t n_images;
-    const kr__embedded_image *images = kr__shipped_images(w->entry->def, &n_images);
-    kr__select(w->entry->def, w->type_index, &machine, images, n_images, selection);
-    kr__text reasons = {0};
-    status = try_candidates(w, selection, ret_loaded, &reasons, err);
-    kr__text_free(&reasons);
+    kr__selection *selection;
+    kr_status status = choose(w, SIZE_MAX, &selection, err);
+    if (status)
+        return status;
+    reasons *r = kr__alloc(1, sizeof *r, err);
+    status = r ? try_candidates(w, selection, ret_loaded, r, err) : KR_OUT_OF_HOST_MEMORY;
+    if (r)
+        forget(r);
     free(selection);
     return status;
 }
@@ -306,7 +471,7 @@ static kr_status load_variant(const want *w, const kr__loaded **ret_loaded, kr_e
 /* ---- all variants ---- */
 
 /* Down from the preferred variant to the first that asks nothing of the buffers. */
-static kr_status fill_chain(want *w, kr__chain *chain, kr__text *reasons, kr_error *err)
+static kr_status fill_chain(want *w, kr__chain *chain, reasons *r, kr_error *err)
 {
     const kr__op_def *def = w->entry->def;
     for (size_t v = def->op.n_variants; v-- > 0;) {
@@ -316,7 +481,7 @@ static kr_status fill_chain(want *w, kr__chain *chain, kr__text *reasons, kr_err
         if (status && !another_may_do(err, status))
             return status; /* no fault of its images: the device is busy, memory is short, ... */
         if (status) {
-            kr__text_add(reasons, "%s%s", reasons->bytes ? "; " : "", err->message);
+            note_error(r, err);
             continue;
         }
         chain->links[chain->n].variant = v;
@@ -325,7 +490,7 @@ static kr_status fill_chain(want *w, kr__chain *chain, kr__text *reasons, kr_err
         if (!def->variants[v].align_bytes)
             break;
     }
-    return chain->n ? KR_OK : none_will_do(w, reasons->failed ? NULL : reasons->data, err);
+    return chain->n ? KR_OK : none_will_do(w, r, err);
 }
 
 static kr_status get_chain(want *w, const kr__chain **ret_chain, kr_error *err)
@@ -337,9 +502,10 @@ static kr_status get_chain(want *w, const kr__chain **ret_chain, kr_error *err)
     kr__chain *chain = kr__alloc(1, sizeof *chain, err);
     if (!chain)
         return KR_OUT_OF_HOST_MEMORY;
-    kr__text reasons = {0};
-    const kr_status status = fill_chain(w, chain, &reasons, err);
-    kr__text_free(&reasons);
+    reasons *r = kr__alloc(1, sizeof *r, err);
+    const kr_status status = r ? fill_chain(w, chain, r, err) : KR_OUT_OF_HOST_MEMORY;
+    if (r)
+        forget(r);
     const kr__chain *other = NULL;
     if (status) {
         free(chain);
@@ -382,18 +548,25 @@ static kr_status load_any(want *w, uint64_t align_bytes, const kr__loaded **ret_
     return not_aligned(w, align_bytes, err);
 }
 
-static kr_status load_named(want *w, const char *variant, uint64_t align_bytes, const kr__loaded **ret_loaded,
-                            kr_error *err)
+static kr_status load_one(want *w, size_t variant, uint64_t align_bytes, const kr__loaded **ret_loaded,
+                          kr_error *err)
 {
-    kr_status status = kr__variant_find(&w->entry->def->op, variant, &w->variant, err);
-    if (status)
-        return status;
-    if (w->entry->def->variants[w->variant].align_bytes > align_bytes)
+    w->variant = variant;
+    if (w->entry->def->variants[variant].align_bytes > align_bytes)
         return not_aligned(w, align_bytes, err);
-    status = load_variant(w, ret_loaded, err);
-    return status && another_may_do(err, status) ? none_will_do(w, err->message, err) : status;
+    const kr_status status = load_variant(w, ret_loaded, err);
+    if (!status || !another_may_do(err, status))
+        return status;
+    reasons *r = kr__alloc(1, sizeof *r, err);
+    if (!r)
+        return KR_OUT_OF_HOST_MEMORY;
+    note_error(r, err);
+    none_will_do(w, r, err);
+    forget(r);
+    return err->status;
 }
 
+/* The variant that the caller names, else that of KREGISTRY_VARIANT, else the best. */
 kr_status kr__op_load(kr_registry *registry, kr__entry *entry, size_t type_index, const char *variant,
                       uint64_t align_bytes, kr_device *device, size_t *ret_variant,
                       const kr__loaded **ret_loaded, kr_error *err)
@@ -404,10 +577,18 @@ kr_status kr__op_load(kr_registry *registry, kr__entry *entry, size_t type_index
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "the device is not one of the registry's runtime");
     kr_error own; /* choices are made from the error, so there is one even where the caller wants none */
     err = err ? err : &own;
-    const kr_status status = variant ? load_named(&w, variant, align_bytes, ret_loaded, err)
-                                     : load_any(&w, align_bytes, ret_loaded, err);
+    size_t only = entry->asked_variant;
+    kr_status status = kr__registry_check_policy(registry, err);
+    if (!status && variant)
+        status = kr__variant_find(&entry->def->op, variant, &only, err);
+    if (status)
+        return status;
+    status = only == SIZE_MAX ? load_any(&w, align_bytes, ret_loaded, err)
+                              : load_one(&w, only, align_bytes, ret_loaded, err);
     if (!status)
         *ret_variant = w.variant;
+    else if (!variant && only != SIZE_MAX)
+        kr__while(err, status, "obeying KREGISTRY_VARIANT");
     return status;
 }
 

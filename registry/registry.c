@@ -161,10 +161,24 @@ const kr_op *kr_registry_op(kr_registry *registry, size_t index)
     return index < kr_registry_n_ops(registry) ? &ops_of(registry)->list[index]->def->op : NULL;
 }
 
-const kr__embedded_image *kr__shipped_images(const kr__op_def *def, size_t *ret_n)
+kr_status kr__registry_check_policy(kr_registry *registry, kr_error *err)
 {
-    *ret_n = def->embedded ? def->embedded->n_images : 0;
-    return def->embedded ? def->embedded->images : NULL;
+    if (atomic_load_explicit(&registry->policy_ops_exist, memory_order_relaxed))
+        return KR_OK;
+    const kr__ops *ops = ops_of(registry);
+    const char *at = registry->policy.variants, *name;
+    size_t bytes;
+    while ((name = kr__policy_next_op(&at, &bytes))) {
+        char text[KR__MAX_FULL_NAME];
+        kr__format(text, sizeof text, "%.*s", bytes < sizeof text ? (int)bytes : KR__MAX_NAME, name);
+        if (entry_of(ops, name, bytes))
+            continue;
+        KR_FAIL(err, KR_NOT_FOUND, "KREGISTRY_VARIANT: there is no op \"%s\"", text);
+        suggest(ops, text, err);
+        return KR_NOT_FOUND;
+    }
+    atomic_store_explicit(&registry->policy_ops_exist, true, memory_order_relaxed);
+    return KR_OK;
 }
 
 size_t kr_registry_shipped(kr_registry *registry, const kr_op *op, size_t variant,
@@ -172,14 +186,15 @@ size_t kr_registry_shipped(kr_registry *registry, const kr_op *op, size_t varian
 {
     if (!registry || !op)
         return 0;
-    size_t n_images, n = 0;
-    const kr__embedded_image *images = kr__shipped_images(kr__op_def_of(op), &n_images);
-    for (size_t i = 0; i < n_images; i++) {
-        if (images[i].variant != variant)
+    size_t n = 0;
+    const kr__entry *entry = entry_of(ops_of(registry), op->name, strlen(op->name));
+    for (size_t i = 0; entry && i < entry->n_images; i++) {
+        const kr__shipped *shipped = &entry->images[i];
+        if (shipped->image->variant != variant)
             continue;
         if (ret_images && n < max)
-            ret_images[n] = (kr_shipped_image){images[i].kind, images[i].arch, images[i].isa,
-                                               op->n_types ? op->types[images[i].type] : KR_TYPE_U8};
+            ret_images[n] = (kr_shipped_image){shipped->kind, shipped->arch, shipped->isa,
+                                               op->n_types ? op->types[shipped->image->type] : KR_TYPE_U8};
         n++;
     }
     return n;
@@ -315,6 +330,7 @@ kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *opt
         return KR_OUT_OF_HOST_MEMORY;
     registry->runtime = runtime;
     registry->no_nvrtc = own.no_nvrtc;
+    atomic_init(&registry->policy_ops_exist, false);
     pthread_mutex_init(&registry->lock, NULL);
     pthread_mutex_init(&registry->nvrtc_lock, NULL);
     pthread_cond_init(&registry->landed, NULL);
@@ -322,7 +338,9 @@ kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *opt
     atomic_init(&registry->ops, none);
     if (!none || (own.nvrtc && !(registry->nvrtc_path = strdup(own.nvrtc))))
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a registry");
-    else if (!own.no_builtin_ops)
+    else
+        status = kr__policy_read(&registry->policy, &registry->policy_texts, err);
+    if (!status && !own.no_builtin_ops)
         status = add_embedded(registry, err);
     if (status)
         kr_registry_destroy(&registry);
@@ -346,6 +364,7 @@ void kr_registry_destroy(kr_registry **registry)
     kr_nvrtc_close(&r->nvrtc);
     free(r->nvrtc_path);
     free(r->nvrtc_failure);
+    kr__arena_free(&r->policy_texts);
     pthread_cond_destroy(&r->landed);
     pthread_mutex_destroy(&r->nvrtc_lock);
     pthread_mutex_destroy(&r->lock);
@@ -422,8 +441,33 @@ kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machi
     return KR_OK;
 }
 
+static kr_explanation *explanation_of(const kr__op_def *def, const kr__selection *selection, size_t only,
+                                      kr_error *err)
+{
+    kr_explanation *e = kr__alloc(1, sizeof *e + selection->n * sizeof(kr_candidate), err);
+    if (!e)
+        return NULL;
+    kr_candidate *list = (kr_candidate *)(e + 1);
+    bool chosen = false;
+    e->considered = list;
+    for (size_t i = 0; i < selection->n; i++) {
+        const kr__candidate *c = &selection->list[i];
+        if (only != SIZE_MAX && c->variant != only)
+            continue;
+        kr_candidate *to = &list[e->n++];
+        kr__format(to->variant, sizeof to->variant, "%s", def->op.variants[c->variant].name);
+        kr__candidate_image(c, to->image);
+        to->usable = c->usable;
+        to->chosen = c->usable && !chosen;
+        to->how = c->how;
+        memcpy(to->reason, c->reason, sizeof to->reason);
+        chosen |= to->chosen;
+    }
+    return e;
+}
+
 kr_status kr_registry_explain(kr_registry *registry, const char *full_name, const kr_machine *machine,
-                              const char *variant, kr_explanation *ret_explanation, kr_error *err)
+                              const char *variant, kr_explanation **ret_explanation, kr_error *err)
 {
     KR_REQUIRE(err, registry, full_name, machine, ret_explanation);
     if (machine->n_nvrtc_archs)
@@ -433,26 +477,29 @@ kr_status kr_registry_explain(kr_registry *registry, const char *full_name, cons
     kr_status status = kr__registry_find(registry, full_name, &entry, &type_index, err);
     if (!status && variant)
         status = kr__variant_find(&entry->def->op, variant, &only, err);
+    if (!status)
+        status = kr__registry_check_policy(registry, err);
     if (status)
         return status;
-    size_t n_images;
-    const kr__embedded_image *images = kr__shipped_images(entry->def, &n_images);
-    kr__selection selection;
-    kr__select(entry->def, type_index, machine, images, n_images, &selection);
-    bool chosen = false;
-    ret_explanation->n = 0;
-    for (size_t i = 0; i < selection.n; i++) {
-        const kr__candidate *c = &selection.list[i];
-        if (variant && c->variant != only)
-            continue;
-        kr_candidate *to = &ret_explanation->considered[ret_explanation->n++];
-        kr__format(to->variant, sizeof to->variant, "%s", entry->def->op.variants[c->variant].name);
-        kr__candidate_image(c, to->image);
-        to->usable = c->usable;
-        to->chosen = c->usable && !chosen;
-        to->how = c->how;
-        memcpy(to->reason, c->reason, sizeof to->reason);
-        chosen |= to->chosen;
-    }
+    kr__selection *selection;
+    status =
+        kr__select(&(kr__question){entry->def, type_index, machine, &registry->policy,
+                                   variant ? SIZE_MAX : entry->asked_variant, entry->images, entry->n_images},
+                   &selection, err);
+    if (status)
+        return status;
+    kr_explanation *explanation = explanation_of(entry->def, selection, only, err);
+    free(selection);
+    if (!explanation)
+        return KR_OUT_OF_HOST_MEMORY;
+    *ret_explanation = explanation;
     return KR_OK;
+}
+
+void kr_explanation_destroy(kr_explanation **explanation)
+{
+    if (!explanation)
+        return;
+    free(*explanation);
+    *explanation = NULL;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/select.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "ptx/compile/nvrtc.h"
 #include "runtime/driver/driver.h"
 
 /* CUDA C++ programming guide, "Technical Specifications per Compute Capability": the most shared memory that
@@ -31,11 +33,12 @@ static int arch_of(kr_cc cc)
 
 char *kr__candidate_image(const kr__candidate *c, char text[64])
 {
+    static const char *const prefixes[] = {"compute", "sm", "sm", "lto"};
     const char suffix[2] = {c->arch.suffix, '\0'};
     text[0] = '\0';
     if (!c->variant_is_out && (c->shipped || c->arch.major))
         kr__format(text, 64, "%s %s_%d%s", c->shipped ? kr_image_kind_name(c->kind) : "nvrtc",
-                   c->kind == KR_IMAGE_PTX ? "compute" : "sm", arch_of(c->arch), suffix);
+                   prefixes[c->kind], arch_of(c->arch), suffix);
     else if (!c->variant_is_out)
         kr__format(text, 64, "nvrtc");
     return text;
@@ -112,60 +115,143 @@ static int judge_ptx(kr__candidate *c, const kr_machine *machine)
     return c->arch.suffix == 'a' ? PTX_ALONE : c->arch.suffix ? PTX_FAMILY : PTX_BASE;
 }
 
-static int judge_nvrtc(kr__candidate *c, const kr_machine *machine)
+/* The target that NVRTC is to compile for: the variant's own, or the highest that it knows up to `most`.
+ * Major 0: none, with the reason. */
+static kr_cc nvrtc_target(kr__candidate *c, const kr__question *q, kr_cc most)
 {
-    const int version = machine->nvrtc_version, device = arch_of(machine->cc);
-    const int major = version / 1000, minor = version % 1000 / 10;
-    char own[KR_CC_TEXT_BYTES];
-    kr_cc_format(machine->cc, own);
-    if (!machine->n_nvrtc_archs) {
-        REASON(c, "there is no NVRTC to compile it");
-        return REFUSED;
+    const kr_machine *machine = q->machine;
+    const int major = machine->nvrtc_version / 1000, minor = machine->nvrtc_version % 1000 / 10;
+    const kr_cc own = q->def->variants[c->variant].target;
+    char text[KR_CC_TEXT_BYTES];
+    if (own.major) {
+        if (kr__nvrtc_knows(machine->nvrtc_archs, machine->n_nvrtc_archs, machine->nvrtc_version, own))
+            return own;
+        REASON(c, "NVRTC %d.%d does not know %s", major, minor, kr_cc_format(own, text));
+        return (kr_cc){0};
     }
     int lowest = machine->nvrtc_archs[0], best = 0;
     for (size_t i = 0; i < machine->n_nvrtc_archs; i++) {
         const int arch = machine->nvrtc_archs[i];
         lowest = arch < lowest ? arch : lowest;
-        best = arch <= device && arch > best ? arch : best;
+        best = arch <= arch_of(most) && arch > best ? arch : best;
     }
-    if (!best) {
-        REASON(c, "the device is %s; NVRTC %d.%d begins at %d.%d", own, major, minor, lowest / 10,
-               lowest % 10);
+    if (best)
+        return cc_of_arch(best);
+    c->variable = lowest <= arch_of(machine->cc) ? "KREGISTRY_MAX_CC" : NULL;
+    REASON(c, "%s %s; NVRTC %d.%d begins at %d.%d", c->variable ? "KREGISTRY_MAX_CC is" : "the device is",
+           kr_cc_format(most, text), major, minor, lowest / 10, lowest % 10);
+    return (kr_cc){0};
+}
+
+/* Machine code where it can be used, else PTX. */
+static int judge_nvrtc(kr__candidate *c, const kr__question *q)
+{
+    const kr_machine *machine = q->machine;
+    const kr__policy *policy = q->policy;
+    const int major = machine->nvrtc_version / 1000, minor = machine->nvrtc_version % 1000 / 10;
+    char own[KR_CC_TEXT_BYTES], device[KR_CC_TEXT_BYTES];
+    if (!machine->n_nvrtc_archs) {
+        REASON(c, "there is no NVRTC to compile it");
         return REFUSED;
     }
-    c->arch = cc_of_arch(best);
+    const bool capped = policy->max_cc.major && kr_cc_compare(policy->max_cc, machine->cc) < 0;
+    c->arch = nvrtc_target(c, q, capped ? policy->max_cc : machine->cc);
+    if (!c->arch.major)
+        return REFUSED;
+    kr_cc_format(c->arch, own);
+    kr_cc_format(machine->cc, device);
     c->how = "nvrtc";
-    if (best == device) {
+    const bool exact = c->arch.suffix || !kr_cc_compare(c->arch, machine->cc);
+    if (exact && !policy->jit_forced) {
         c->kind = KR_IMAGE_FATBIN;
-        REASON(c, "NVRTC %d.%d compiles for exactly this device; not tried", major, minor);
+        if (c->arch.suffix)
+            REASON(c, "NVRTC %d.%d compiles for %s; not tried", major, minor, own);
+        else
+            REASON(c, "NVRTC %d.%d compiles for exactly this device; not tried", major, minor);
         return NVRTC_EXACT;
     }
     c->kind = KR_IMAGE_PTX;
-    if (!driver_reads(c, machine, kr__driver_isa(version)))
+    if (!driver_reads(c, machine, kr__driver_isa(machine->nvrtc_version)))
         return REFUSED;
-    REASON(c, "NVRTC %d.%d does not know %s; the driver compiles its PTX for %d.%d; not tried", major, minor,
-           own, best / 10, best % 10);
+    if (exact)
+        REASON(c, "%s is set: the driver compiles NVRTC's PTX for %s; not tried", policy->jit_forced, own);
+    else if (capped)
+        REASON(c, "KREGISTRY_MAX_CC is set: the driver compiles NVRTC's PTX for %s; not tried", own);
+    else
+        REASON(c, "NVRTC %d.%d does not know %s; the driver compiles its PTX for %s; not tried", major, minor,
+               device, own);
     return NVRTC_PTX;
 }
 
-/* Why the variant cannot be; false: nothing against it. */
-static bool variant_is_out(const kr__variant *v, const kr_machine *machine, kr__candidate *c)
+/* ---- what the environment takes away ---- */
+
+static int refuse(kr__candidate *c, const char *variable, const char *why)
 {
+    c->variable = variable;
+    REASON(c, "%s is set: %s", variable, why);
+    return REFUSED;
+}
+
+static int obey(kr__candidate *c, const kr__policy *policy, int rank)
+{
+    char most[KR_CC_TEXT_BYTES];
+    if (rank == REFUSED)
+        return rank;
+    if (c->kind == KR_IMAGE_CUBIN && policy->jit_forced)
+        return refuse(c, policy->jit_forced, "machine code is passed over");
+    if (c->kind == KR_IMAGE_PTX && policy->jit_disabled)
+        return refuse(c, policy->jit_disabled, "the driver compiles no PTX");
+    if (!policy->max_cc.major || kr_cc_compare(c->arch, policy->max_cc) <= 0)
+        return rank;
+    c->variable = "KREGISTRY_MAX_CC";
+    REASON(c, "KREGISTRY_MAX_CC is %s", kr_cc_format(policy->max_cc, most));
+    return REFUSED;
+}
+
+/* ---- variants ---- */
+
+/* The least compute capability that the variant asks of the device, and of KREGISTRY_MAX_CC. */
+static kr_cc asked_cc(const kr__variant *v)
+{
+    return kr_cc_compare(v->least_cc, v->target) < 0 ? v->target : v->least_cc;
+}
+
+/* Why the variant cannot be; false: nothing against it. */
+static bool variant_is_out(const kr__question *q, kr__candidate *c)
+{
+    const kr_machine *machine = q->machine;
+    const kr__variant *v = &q->def->variants[c->variant];
+    const kr_cc most = q->policy->max_cc;
     char need[KR_CC_TEXT_BYTES], device[KR_CC_TEXT_BYTES];
     kr_cc_format(machine->cc, device);
     const int shared = machine->shared_bytes_per_block_optin ? machine->shared_bytes_per_block_optin
                                                              : published_shared_bytes(machine->cc);
-    if (v->least_cc.major && kr_cc_compare(machine->cc, v->least_cc) < 0)
+    if (q->variant != SIZE_MAX && q->variant != c->variant) {
+        c->variable = "KREGISTRY_VARIANT";
+        REASON(c, "KREGISTRY_VARIANT asks for %s", q->def->op.variants[q->variant].name);
+    } else if (v->target.major && !kr_cc_ptx_runs_on(v->target, machine->cc))
+        REASON(c, "needs cc=%s; the device is %s", kr_cc_format(v->target, need), device);
+    else if (v->least_cc.major && kr_cc_compare(machine->cc, v->least_cc) < 0)
         REASON(c, "needs cc>=%s; the device is %s", kr_cc_format(v->least_cc, need), device);
     else if (v->below_cc.major && kr_cc_compare(machine->cc, v->below_cc) >= 0)
         REASON(c, "needs cc<%s; the device is %s", kr_cc_format(v->below_cc, need), device);
+    else if (machine->driver_version && machine->driver_version < v->least_driver)
+        REASON(c, "needs driver>=%d.%d; the driver is CUDA %d.%d", v->least_driver / 1000,
+               v->least_driver % 1000 / 10, machine->driver_version / 1000,
+               machine->driver_version % 1000 / 10);
     else if (v->shared_bytes > (uint64_t)shared)
         REASON(c, "needs %llu bytes of shared memory a block; the device lets it have %d",
                (unsigned long long)v->shared_bytes, shared);
-    else
+    else if (most.major && kr_cc_compare(most, asked_cc(v)) < 0) {
+        c->variable = "KREGISTRY_MAX_CC";
+        REASON(c, "needs %s; KREGISTRY_MAX_CC is %s", kr_cc_format(asked_cc(v), need),
+               kr_cc_format(most, device));
+    } else
         return false;
     return true;
 }
+
+/* ---- the order ---- */
 
 /* Where a candidate of this rank goes: behind those of its variant that are as good. */
 static void insert(kr__selection *s, size_t first, int ranks[], const kr__candidate *c, int rank)
@@ -183,14 +269,25 @@ static void insert(kr__selection *s, size_t first, int ranks[], const kr__candid
     ranks[at] = rank;
 }
 
-static void consider(kr__selection *s, size_t first, int ranks[], kr__candidate c, const kr_machine *machine,
-                     uint64_t align_bytes)
+static int judge(kr__candidate *c, const kr__question *q)
 {
-    if (s->n == KR_MAX_CANDIDATES)
-        return;
-    const int rank = !c.shipped                 ? judge_nvrtc(&c, machine)
-                     : c.kind == KR_IMAGE_CUBIN ? judge_cubin(&c, machine)
-                                                : judge_ptx(&c, machine);
+    if (!c->shipped)
+        return judge_nvrtc(c, q);
+    switch (c->kind) {
+    case KR_IMAGE_CUBIN:
+        return judge_cubin(c, q->machine);
+    case KR_IMAGE_PTX:
+        return judge_ptx(c, q->machine);
+    default:
+        REASON(c, "LTO-IR is not loaded but linked, which the registry does not do");
+        return REFUSED;
+    }
+}
+
+static void consider(kr__selection *s, size_t first, int ranks[], kr__candidate c, const kr__question *q)
+{
+    const uint64_t align_bytes = q->def->variants[c.variant].align_bytes;
+    const int rank = obey(&c, q->policy, judge(&c, q));
     c.usable = rank != REFUSED;
     if (!c.usable)
         c.how = "none";
@@ -202,25 +299,39 @@ static void consider(kr__selection *s, size_t first, int ranks[], kr__candidate 
     insert(s, first, ranks, &c, rank);
 }
 
-void kr__select(const kr__op_def *def, size_t type_index, const kr_machine *machine,
-                const kr__embedded_image *images, size_t n_images, kr__selection *s)
+static void select_variant(const kr__question *q, size_t variant, kr__selection *s, int ranks[])
 {
-    int ranks[KR_MAX_CANDIDATES];
-    s->n = 0;
-    for (size_t v = def->op.n_variants; v-- > 0 && s->n < KR_MAX_CANDIDATES;) {
-        kr__candidate c = {.variant = v, .how = "none"};
-        if ((c.variant_is_out = variant_is_out(&def->variants[v], machine, &c))) {
-            s->list[s->n++] = c;
-            continue;
-        }
-        const size_t first = s->n;
-        consider(s, first, ranks, c, machine, def->variants[v].align_bytes);
-        for (size_t i = 0; i < n_images; i++)
-            if (images[i].variant == v && images[i].type == type_index) {
-                c.shipped = &images[i];
-                c.kind = images[i].kind;
-                c.arch = images[i].arch;
-                consider(s, first, ranks, c, machine, def->variants[v].align_bytes);
-            }
+    kr__candidate c = {.variant = variant, .how = "none"};
+    const size_t first = s->n;
+    if ((c.variant_is_out = variant_is_out(q, &c))) {
+        s->list[s->n++] = c;
+        return;
     }
+    consider(s, first, ranks, c, q);
+    for (size_t i = 0; i < q->n_images; i++) {
+        const kr__shipped *shipped = &q->images[i];
+        if (shipped->image->variant != variant || shipped->image->type != q->type_index)
+            continue;
+        c.shipped = shipped;
+        c.kind = shipped->kind;
+        c.arch = shipped->arch;
+        consider(s, first, ranks, c, q);
+    }
+}
+
+kr_status kr__select(const kr__question *q, kr__selection **ret_selection, kr_error *err)
+{
+    const size_t most = q->def->op.n_variants + q->n_images;
+    kr__selection *s = kr__alloc(1, sizeof *s + most * sizeof s->list[0], err);
+    int *ranks = kr__alloc(most, sizeof *ranks, err);
+    for (size_t v = q->def->op.n_variants; s && ranks && v-- > 0;)
+        select_variant(q, v, s, ranks);
+    if (!s || !ranks) {
+        free(s);
+        free(ranks);
+        return KR_OUT_OF_HOST_MEMORY;
+    }
+    free(ranks);
+    *ret_selection = s;
+    return KR_OK;
 }

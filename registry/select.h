@@ -7,27 +7,38 @@
 #include <kregistry/registry.h>
 
 #include "registry/descriptor.h"
-#include "registry/embedded.h"
+#include "registry/policy.h"
+#include "registry/shipped.h"
 
 typedef struct kr__candidate {
     size_t variant;
     bool variant_is_out; /* the variant's requirements do not hold: no image was looked at */
     bool usable;
-    const kr__embedded_image *shipped; /* NULL: compiled by NVRTC */
+    const kr__shipped *shipped; /* NULL: compiled by NVRTC */
     kr_image_kind kind;
     kr_cc arch;
-    const char *how; /* as kr_candidate.how */
+    const char *how;      /* as kr_candidate.how */
+    const char *variable; /* of the environment, which alone refuses it; else NULL */
     char reason[256];
 } kr__candidate;
 
 typedef struct kr__selection {
     size_t n;
-    kr__candidate list[KR_MAX_CANDIDATES]; /* usable ones in the order to try them, per variant */
+    kr__candidate list[]; /* later variants first; within one, the usable first, in the order to try them */
 } kr__selection;
 
-/* images: all that are shipped for the op. Later variants come first; within one, the usable come first. */
-void kr__select(const kr__op_def *def, size_t type_index, const kr_machine *machine,
-                const kr__embedded_image *images, size_t n_images, kr__selection *ret_selection);
+typedef struct kr__question {
+    const kr__op_def *def;
+    size_t type_index;
+    const kr_machine *machine;
+    const kr__policy *policy;
+    size_t variant;            /* the one that KREGISTRY_VARIANT names; SIZE_MAX: any */
+    const kr__shipped *images; /* all that are shipped for the op */
+    size_t n_images;
+} kr__question;
+
+/* *ret_selection is to be freed. */
+kr_status kr__select(const kr__question *question, kr__selection **ret_selection, kr_error *err);
 
 /* "cubin sm_90", "nvrtc sm_90", "ptx compute_75", "nvrtc compute_120"; "" where the variant is out. */
 char *kr__candidate_image(const kr__candidate *candidate, char text[64]);

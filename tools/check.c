@@ -15,7 +15,6 @@ typedef struct coverage {
     size_t n_ccs;
     size_t missing;
     size_t untried; /* to be compiled by NVRTC */
-    kr_explanation explanation;
 } coverage;
 
 /* What was chosen, or the first thing refused. */
@@ -31,16 +30,18 @@ static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells
 {
     char text[KR_CC_TEXT_BYTES];
     c->facts.machine.cc = cc;
-    kr_status status = kr_registry_explain(c->registry, name, &c->facts.machine, NULL, &c->explanation, err);
+    kr_explanation *explanation = NULL;
+    kr_status status = kr_registry_explain(c->registry, name, &c->facts.machine, NULL, &explanation, err);
     if (status)
         return status;
-    const kr_candidate *one = decisive(&c->explanation);
+    const kr_candidate *one = decisive(explanation);
     bool runs = one && one->chosen;
     c->missing += !runs;
     c->untried += runs && strcmp(one->how, "nvrtc") == 0;
     json_array_append_new(cells,
                           json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
                                     runs ? one->how : "none", "reason", json_text(one ? one->reason : NULL)));
+    kr_explanation_destroy(&explanation);
     return KR_OK;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ptx/compile/nvrtc.h"
 #include "ptx/image/image.h"
 #include "registry/descriptor.h"
 #include "registry/preamble.h"
@@ -120,6 +121,9 @@ static void add_op(kr__text *out, const kr__op_def *def)
 static bool lowest_arch(kr_nvrtc *nvrtc, const kr__variant *variant, kr_cc *ret_arch)
 {
     const kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    *ret_arch = variant->target;
+    if (variant->target.major)
+        return kr__nvrtc_knows(info.archs, info.n_archs, info.major * 1000 + info.minor * 10, *ret_arch);
     for (size_t i = 0; i < info.n_archs; i++) {
         *ret_arch = (kr_cc){info.archs[i] / 10, info.archs[i] % 10, 0};
         if (kr_cc_compare(*ret_arch, variant->least_cc) >= 0)
@@ -150,8 +154,8 @@ static kr_status add_image(kr__text *out, kr__text *rows, const kr__op_def *def,
         kr__text_add(out, "static const char %s[] =\n", name);
         add_literal(out, compiled->ptx, bytes);
         kr__text_add(out, ";\n");
-        kr__text_add(rows, "    {%zu, %zu, KR_IMAGE_PTX, {%d, %d, 0}, %d, %s, sizeof %s - 1},\n", type_index,
-                     variant, arch.major, arch.minor, head.isa, name, name);
+        kr__text_add(rows, "    {%zu, %zu, KR_IMAGE_PTX, {%d, %d, %d}, %d, %s, sizeof %s - 1},\n", type_index,
+                     variant, arch.major, arch.minor, arch.suffix, head.isa, name, name);
     }
     kr_compiled_destroy(&compiled);
     return status;

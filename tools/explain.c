@@ -90,7 +90,7 @@ int run_explain(const invocation *cli)
     kr_type type;
     char name[64] = "";
     asked a = {0};
-    kr_explanation *e = tool_alloc(sizeof *e);
+    kr_explanation *e = NULL;
     kr_status status = session_open(&s, cli, !cli_has(cli, OPT_CC), &err);
     if (!status)
         status = find_op(cli, s.registry, cli->operands[0], &op, &type, &err);
@@ -102,7 +102,7 @@ int run_explain(const invocation *cli)
         status = describe(&s, cli, &a, &err);
     if (!status)
         status =
-            kr_registry_explain(s.registry, name, &a.facts.machine, cli_value(cli, OPT_VARIANT), e, &err);
+            kr_registry_explain(s.registry, name, &a.facts.machine, cli_value(cli, OPT_VARIANT), &e, &err);
     if (status)
         about_op(&err, name);
     int code = status ? cli_fail(cli, &err) : chosen_of(e) ? EXIT_DONE : EXIT_NOT_SO;
@@ -110,7 +110,7 @@ int run_explain(const invocation *cli)
         cli_print(explanation_json(name, &a, e), 0);
     else if (!status)
         print_explanation(name, &a, e);
-    free(e);
+    kr_explanation_destroy(&e);
     session_close(&s);
     return code;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "checkkern.h"
 #include "cli.h"
-
-enum { MAX_IMAGES = 256 };
 
 /* ---- what is shipped ---- */
 
@@ -21,11 +20,13 @@ static json_t *variants_json(kr_registry *registry, const kr_op *op)
 {
     json_t *variants = json_array();
     for (size_t v = 0; v < op->n_variants; v++) {
-        kr_shipped_image shipped[MAX_IMAGES];
-        size_t n = kr_registry_shipped(registry, op, v, shipped, MAX_IMAGES);
+        size_t n = kr_registry_shipped(registry, op, v, NULL, 0);
+        kr_shipped_image *shipped = tool_alloc(n * sizeof *shipped);
         json_t *images = json_array();
-        for (size_t i = 0; i < n && i < MAX_IMAGES; i++)
+        n = kr_registry_shipped(registry, op, v, shipped, n);
+        for (size_t i = 0; i < n; i++)
             json_array_append_new(images, image_json(op, &shipped[i]));
+        free(shipped);
         json_array_append_new(variants,
                               json_pack("{s:s, s:o, s:o}", "name", op->variants[v].name, "requires",
                                         json_any_text(op->variants[v].requirements), "images", images));

@@ -83,16 +83,17 @@ typedef struct kr_candidate {
     char reason[256];
 } kr_candidate;
 
-#define KR_MAX_CANDIDATES 64
 typedef struct kr_explanation {
     size_t n;
-    kr_candidate considered[KR_MAX_CANDIDATES]; /* in the order of preference */
+    const kr_candidate *considered; /* in the order of preference */
 } kr_explanation;
 
 /* Every variant and image considered for a machine, and why. Needs no driver. Where nothing can run the
- * answer is KR_OK with no candidate chosen. variant NULL: any. */
+ * answer is KR_OK with no candidate chosen. variant NULL: any. The environment counts, as in choosing. */
 KR_API kr_status kr_registry_explain(kr_registry *registry, const char *full_name, const kr_machine *machine,
-                                     const char *variant, kr_explanation *ret_explanation, kr_error *err);
+                                     const char *variant, kr_explanation **ret_explanation, kr_error *err);
+/* Accepts NULL and a pointer to NULL; nulls the handle. */
+KR_API void kr_explanation_destroy(kr_explanation **explanation);
 
 typedef enum kr_limiter {
     KR_LIMIT_NONE,

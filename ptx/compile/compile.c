@@ -50,10 +50,12 @@ const char *kr__include_folder(const char *const *options, size_t i)
     return strcmp(before, "-I") == 0 || strcmp(before, "--include-path") == 0 ? option : NULL;
 }
 
-static bool knows_arch(const kr_nvrtc_info *info, kr_cc arch)
+/* NVRTC lists numbers; the letters came with CUDA 12.0 ('a') and 12.9 ('f'). */
+bool kr__nvrtc_knows(const int *archs, size_t n_archs, int version, kr_cc arch)
 {
-    for (size_t i = 0; i < info->n_archs; i++)
-        if (info->archs[i] == arch.major * 10 + arch.minor)
+    const int least = arch.suffix == 'a' ? 12000 : arch.suffix == 'f' ? 12090 : 0;
+    for (size_t i = 0; i < n_archs && version >= least; i++)
+        if (archs[i] == arch.major * 10 + arch.minor)
             return true;
     return false;
 }
@@ -95,7 +97,11 @@ static kr_status check_call(const compile_job *job)
         kr__error_advice(job->err, "Use NVRTC 12.0 or later.");
         return KR_NOT_ON_THIS_MACHINE;
     }
-    return knows_arch(&job->nvrtc->info, job->compiled.arch) ? KR_OK : kr__arch_unknown(job);
+    const kr_nvrtc_info *info = &job->nvrtc->info;
+    return kr__nvrtc_knows(info->archs, info->n_archs, info->major * 1000 + info->minor * 10,
+                           job->compiled.arch)
+               ? KR_OK
+               : kr__arch_unknown(job);
 }
 
 static const char *printed(compile_job *job, const char *before, const char *middle, const char *after)

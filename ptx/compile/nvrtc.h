@@ -32,6 +32,10 @@ struct kr_nvrtc {
 
 const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NVRTC_ERROR_?" */
 
+/* Does the NVRTC of that version (13000) which lists these archs compile for `arch`, with its letter?
+ * (compile.c) */
+bool kr__nvrtc_knows(const int *archs, size_t n_archs, int version, kr_cc arch);
+
 /* ---- headers (headers.c) ---- */
 
 /* The standard headers that a kernel may include where there is no C library. */

@@ -299,19 +299,22 @@ START_TEST(explanations_need_no_driver)
                                 .nvrtc_archs = archs,
                                 .n_nvrtc_archs = 2,
                                 .nvrtc_version = 13000};
-    static kr_explanation e;
+    kr_explanation *e = NULL;
     ck_assert_int_eq(kr_registry_explain(registry, "axpy.f32", &machine, NULL, &e, &err), KR_OK);
-    ck_assert_uint_ge(e.n, 2);
-    ck_assert_str_eq(e.considered[0].variant, "vec");
-    ck_assert_str_eq(e.considered[0].image, "nvrtc sm_90");
-    ck_assert_str_eq(e.considered[0].how, "nvrtc");
+    ck_assert_uint_ge(e->n, 2);
+    ck_assert_str_eq(e->considered[0].variant, "vec");
+    ck_assert_str_eq(e->considered[0].image, "nvrtc sm_90");
+    ck_assert_str_eq(e->considered[0].how, "nvrtc");
     size_t chosen = 0;
-    for (size_t i = 0; i < e.n; i++)
-        chosen += e.considered[i].chosen;
+    for (size_t i = 0; i < e->n; i++)
+        chosen += e->considered[i].chosen;
     ck_assert_uint_eq(chosen, 1);
+    kr_explanation_destroy(&e);
+    ck_assert_ptr_null(e);
     ck_assert_int_eq(kr_registry_explain(registry, "axpy.f32", &machine, "plain", &e, &err), KR_OK);
-    ck_assert_str_eq(e.considered[0].variant, "plain");
-    ck_assert(e.considered[0].chosen);
+    ck_assert_str_eq(e->considered[0].variant, "plain");
+    ck_assert(e->considered[0].chosen);
+    kr_explanation_destroy(&e);
     ck_assert_int_eq(kr_registry_explain(registry, "axpy.f32", &machine, "fast", &e, &err), KR_NOT_FOUND);
     ck_assert_msg(strstr(err.advice, "plain, vec"), "%s", err.advice);
 }

@@ -5,6 +5,7 @@
  * the code. */
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "registry/select.h"
@@ -229,7 +230,16 @@ static const struct row {
      "v",
      "nvrtc sm_90",
      ""},
-    {"device newer than NVRTC", one, 13, 0, 0, V13, 0, {{0}}, "v", "nvrtc compute_121",
+    {"device newer than NVRTC",
+     one,
+     13,
+     0,
+     0,
+     V13,
+     0,
+     {{0}},
+     "v",
+     "nvrtc compute_121",
      "does not know 13.0; the driver compiles its PTX for 12.1; not tried"},
     {"... its shipped PTX first", one, 13, 0, 0, V13, 0, {PTX(7, 5, 0, 75)}, "v", "ptx compute_75", ""},
     {"... and an older driver",
@@ -324,6 +334,23 @@ static bool some_refusal_says(const kr__selection *s, const char *reason)
     return false;
 }
 
+/* What the selection's candidates point to lives until the next one. */
+static kr__shipped *shipped;
+
+static kr__selection *selected(const kr__op_def *def, const kr_machine *machine, const kr__policy *policy,
+                               const kr__embedded_image *images, size_t n_images)
+{
+    static const kr__policy none;
+    kr_error err;
+    kr__selection *s = NULL;
+    kr__question q = {.def = def, .machine = machine, .policy = policy ? policy : &none, .variant = SIZE_MAX};
+    free(shipped);
+    ck_assert_msg(!kr__shipped_list(images, n_images, &shipped, &q.n_images, &err), "%s", err.message);
+    q.images = shipped;
+    ck_assert_msg(!kr__select(&q, &s, &err), "%s", err.message);
+    return s;
+}
+
 START_TEST(the_best_is_taken)
 {
     const struct row *row = &rows[_i];
@@ -332,13 +359,12 @@ START_TEST(the_best_is_taken)
     size_t n = 0;
     while (n < KR_COUNT(row->shipped) && row->shipped[n].arch.major)
         n++;
-    kr__selection s;
-    kr__select(def, 0, &machine, row->shipped, n, &s);
-    const kr__candidate *c = chosen_of(&s);
+    kr__selection *s = selected(def, &machine, NULL, row->shipped, n);
+    const kr__candidate *c = chosen_of(s);
     char image[64];
     if (!row->variant) {
         ck_assert_msg(!c, "%s: %s is taken", row->what, kr__candidate_image(c, image));
-        ck_assert_msg(some_refusal_says(&s, row->reason), "%s: no refusal says \"%s\"", row->what,
+        ck_assert_msg(some_refusal_says(s, row->reason), "%s: no refusal says \"%s\"", row->what,
                       row->reason);
     } else {
         ck_assert_msg(c != NULL, "%s: nothing is taken", row->what);
@@ -347,10 +373,11 @@ START_TEST(the_best_is_taken)
         ck_assert_msg(!strcmp(kr__candidate_image(c, image), row->image), "%s: %s", row->what, image);
         ck_assert_msg(strstr(c->reason, row->reason), "%s: %s", row->what, c->reason);
     }
-    for (size_t i = 0; i < s.n; i++) {
-        ck_assert_msg(s.list[i].reason[0], "%s: a choice without a reason", row->what);
-        ck_assert_int_eq(s.list[i].usable, strcmp(s.list[i].how, "none") != 0);
+    for (size_t i = 0; i < s->n; i++) {
+        ck_assert_msg(s->list[i].reason[0], "%s: a choice without a reason", row->what);
+        ck_assert_int_eq(s->list[i].usable, strcmp(s->list[i].how, "none") != 0);
     }
+    free(s);
     kr__op_free(&def);
 }
 END_TEST
@@ -361,10 +388,10 @@ START_TEST(nvrtc_makes_both_for_a_device_it_knows)
 {
     kr__op_def *def = parsed(one);
     const kr_machine machine = {.cc = {9, 0, 0}, .nvrtc_archs = nvrtc13, .n_nvrtc_archs = KR_COUNT(nvrtc13)};
-    kr__selection s;
-    kr__select(def, 0, &machine, NULL, 0, &s);
-    ck_assert_uint_eq(s.n, 1);
-    ck_assert_int_eq(s.list[0].kind, KR_IMAGE_FATBIN);
+    kr__selection *s = selected(def, &machine, NULL, NULL, 0);
+    ck_assert_uint_eq(s->n, 1);
+    ck_assert_int_eq(s->list[0].kind, KR_IMAGE_FATBIN);
+    free(s);
     kr__op_free(&def);
 }
 END_TEST
@@ -376,25 +403,26 @@ START_TEST(images_of_other_types_and_variants_do_not_count)
     const kr__embedded_image images[] = {{1, 0, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0},
                                          {0, 3, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0},
                                          {0, 0, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0}};
-    kr__selection s;
-    kr__select(def, 0, &machine, images, KR_COUNT(images), &s);
-    const kr__candidate *c = chosen_of(&s);
+    kr__selection *s = selected(def, &machine, NULL, images, KR_COUNT(images));
+    const kr__candidate *c = chosen_of(s);
     ck_assert_ptr_nonnull(c);
-    ck_assert_ptr_eq(c->shipped, &images[2]);
+    ck_assert_ptr_eq(c->shipped->image, &images[2]);
+    free(s);
     kr__op_free(&def);
 }
 END_TEST
 
-START_TEST(more_images_than_there_is_room_for)
+/* However many there are, each is told of. */
+START_TEST(no_image_is_dropped)
 {
     kr__op_def *def = parsed(levels);
-    const kr_machine machine = {.cc = {9, 0, 0}};
-    kr__embedded_image images[200];
+    const kr_machine machine = {.cc = {13, 0, 0}};
+    kr__embedded_image images[400];
     for (size_t i = 0; i < KR_COUNT(images); i++)
         images[i] = (kr__embedded_image){0, i % 4, KR_IMAGE_PTX, {5 + (int)i % 5, 0, 0}, 60, "", 0};
-    kr__selection s;
-    kr__select(def, 0, &machine, images, KR_COUNT(images), &s);
-    ck_assert_uint_eq(s.n, KR_MAX_CANDIDATES);
+    kr__selection *s = selected(def, &machine, NULL, images, KR_COUNT(images));
+    ck_assert_uint_eq(s->n, KR_COUNT(images) + def->op.n_variants);
+    free(s);
     kr__op_free(&def);
 }
 END_TEST
@@ -406,7 +434,7 @@ int main(void)
     tcase_add_loop_test(c, the_best_is_taken, 0, (int)KR_COUNT(rows));
     tcase_add_test(c, nvrtc_makes_both_for_a_device_it_knows);
     tcase_add_test(c, images_of_other_types_and_variants_do_not_count);
-    tcase_add_test(c, more_images_than_there_is_room_for);
+    tcase_add_test(c, no_image_is_dropped);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
