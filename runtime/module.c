@@ -75,7 +75,7 @@ static kr_status fail_load(kr_device *device, const char *name, const kr__image_
                  "NVIDIA_DRIVER_CAPABILITIES=compute,utility), or use a cubin.");
         break;
     case CUDA_ERROR_JIT_COMPILATION_DISABLED:
-        kr__error_advice(err, "Unset CUDA_DISABLE_PTX_JIT, or use a cubin for sm_%d%d.",
+        kr__error_advice(err, "Unset CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT, or use a cubin for sm_%d%d.",
                          device->info.cc.major, device->info.cc.minor);
         break;
     case CUDA_ERROR_INVALID_IMAGE:

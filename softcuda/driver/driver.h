@@ -230,9 +230,9 @@ bool sc_is_missing(const sc_symbol *symbol);
 void sc_attribute_asked(CUdevice_attribute which, int *value);
 /* 0, or the code that this launch of the kernel is to end with. */
 CUresult sc_launch_fault(const char *kernel);
-/* 0, or why no PTX is compiled: CUDA_DISABLE_PTX_JIT counts too. */
+/* 0, or why no PTX is compiled: CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT count too. */
 CUresult sc_jit_refused(void);
-/* CUDA_FORCE_PTX_JIT: machine code beside PTX is passed over. */
+/* CUDA_FORCE_PTX_JIT or CUDA_FORCE_JIT: machine code beside PTX is passed over. */
 bool sc_jit_is_forced(void);
 
 /* ---- contexts (context.c) ---- */

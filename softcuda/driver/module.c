@@ -12,36 +12,15 @@
 
 /* ---- which code runs where ---- */
 
-/* The members of a family, `f` of the first (CUDA programming guide, family-specific features). */
-static bool in_family(int target, int device)
+static kr_cc cc_of(int number, char suffix)
 {
-    static const int families[][3] = {{100, 103}, {103}, {101, 110}, {110}, {120, 121}, {121}};
-    for (size_t i = 0; i < KR_COUNT(families); i++)
-        for (size_t j = 0; families[i][0] == target && j < 3; j++)
-            if (families[i][j] == device)
-                return true;
-    return target == device;
+    return (kr_cc){number / 10, number % 10, suffix};
 }
 
-static bool is_tegra(int cc)
+static bool runs(kr_image_kind kind, kr_cc target, const sc_context *context)
 {
-    return cc == 53 || cc == 62 || cc == 72 || cc == 87 || cc == 110;
-}
-
-static bool cubin_runs(int target, char suffix, int device)
-{
-    if (suffix == 'a' || is_tegra(target) || is_tegra(device))
-        return target == device;
-    if (suffix == 'f')
-        return in_family(target, device);
-    return target / 10 == device / 10 && target % 10 <= device % 10;
-}
-
-static bool ptx_runs(int target, char suffix, int device)
-{
-    if (suffix == 'a')
-        return target == device;
-    return suffix == 'f' ? in_family(target, device) : target <= device;
+    const kr_cc device = cc_of(context->device->chip->cc, 0);
+    return kind == KR_IMAGE_CUBIN ? kr_cc_cubin_runs_on(target, device) : kr_cc_ptx_runs_on(target, device);
 }
 
 /* ---- loading ---- */
@@ -110,7 +89,7 @@ static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx
     const ptx_options options = {.max_isa = load->for_cubin ? 0 : sc_driver_isa(), .linked = load->for_cubin};
     if (!kr__ptx_parse(text, bytes, &options, &ptx, &problem))
         result = refuse_ptx(load, &problem);
-    else if (ptx->address_bits != 64 || !ptx_runs(ptx->sm, ptx->suffix, load->context->device->chip->cc))
+    else if (ptx->address_bits != 64 || !runs(KR_IMAGE_PTX, cc_of(ptx->sm, ptx->suffix), load->context))
         result = refuse_target(load, ptx);
     if (result)
         kr__ptx_module_free(&ptx);
@@ -166,8 +145,7 @@ static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
         sc_jit_report(load->jit, NULL, err.message);
         return corrupt_or_memory(status);
     }
-    kr_cc arch = module->cubin->arch;
-    if (!cubin_runs(arch.major * 10 + arch.minor, arch.suffix, load->context->device->chip->cc))
+    if (!runs(KR_IMAGE_CUBIN, module->cubin->arch, load->context))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     const void *ptx;
     size_t ptx_bytes;
@@ -180,7 +158,7 @@ static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
 }
 
 /* The best entry of a kind for the device, or NULL. */
-static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind kind, int device)
+static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind kind, const sc_context *context)
 {
     const kr__fatbin_entry *best = NULL;
     int best_target = 0;
@@ -188,9 +166,7 @@ static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind ki
         const kr__fatbin_entry *entry = &fatbin->entries[i];
         int target = entry->arch.major * 10 + entry->arch.minor;
         char suffix = entry->arch.suffix;
-        bool runs =
-            kind == KR_IMAGE_CUBIN ? cubin_runs(target, suffix, device) : ptx_runs(target, suffix, device);
-        if (entry->kind != kind || !runs)
+        if (entry->kind != kind || !runs(kind, entry->arch, context))
             continue;
         /* Of the same level the specialised one. */
         int rank = target * 4 + (suffix == 'a' ? 2 : suffix == 'f' ? 1 : 0);
@@ -204,9 +180,8 @@ static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind ki
 
 static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
 {
-    int device = load->context->device->chip->cc;
-    const kr__fatbin_entry *cubin = sc_jit_is_forced() ? NULL : choose(fatbin, KR_IMAGE_CUBIN, device);
-    const kr__fatbin_entry *ptx = choose(fatbin, KR_IMAGE_PTX, device);
+    const kr__fatbin_entry *cubin = sc_jit_is_forced() ? NULL : choose(fatbin, KR_IMAGE_CUBIN, load->context);
+    const kr__fatbin_entry *ptx = choose(fatbin, KR_IMAGE_PTX, load->context);
     if (!cubin && !ptx)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     CUresult result = CUDA_SUCCESS;

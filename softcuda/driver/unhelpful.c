@@ -409,9 +409,11 @@ bool sc_is_missing(const sc_symbol *symbol)
     return missing[symbol - sc_symbols];
 }
 
-static bool is_on(const char *variable)
+/* The CUDA programming guide, "CUDA Environment Variables": the older name overrides the newer one. */
+static bool is_on(const char *variable, const char *newer)
 {
     const char *text = getenv(variable);
+    text = text ? text : getenv(newer);
     return text && atoi(text) != 0;
 }
 
@@ -419,10 +421,10 @@ CUresult sc_jit_refused(void)
 {
     if (sc_asked.jit_is_missing)
         return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
-    return is_on("CUDA_DISABLE_PTX_JIT") ? CUDA_ERROR_JIT_COMPILATION_DISABLED : CUDA_SUCCESS;
+    return is_on("CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT") ? CUDA_ERROR_JIT_COMPILATION_DISABLED : CUDA_SUCCESS;
 }
 
 bool sc_jit_is_forced(void)
 {
-    return is_on("CUDA_FORCE_PTX_JIT");
+    return is_on("CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT");
 }

@@ -346,7 +346,10 @@ START_TEST(the_jit_is_disabled)
     load(code, "k");
     IS(JIT_COMPILATION_DISABLED, cuModuleLoadData(&module, text));
     IS(JIT_COMPILATION_DISABLED, cuModuleLoadData(&module, ptx));
-    setenv("CUDA_DISABLE_PTX_JIT", "0", 1);
+    unsetenv("CUDA_DISABLE_PTX_JIT");
+    setenv("CUDA_DISABLE_JIT", "1", 1);
+    IS(JIT_COMPILATION_DISABLED, cuModuleLoadData(&module, ptx));
+    setenv("CUDA_DISABLE_PTX_JIT", "0", 1); /* which overrides it */
     load(ptx, "store");
     free(both), free(code), free(text);
 }
@@ -362,6 +365,11 @@ START_TEST(the_jit_is_forced)
     setenv("CUDA_FORCE_PTX_JIT", "1", 1);
     ck_assert_int_eq(ptx_version_of(both), 75);
     IS(NO_BINARY_FOR_GPU, cuModuleLoadData(&module, code));
+    setenv("CUDA_FORCE_PTX_JIT", "0", 1);
+    setenv("CUDA_FORCE_JIT", "1", 1); /* overridden */
+    ck_assert_int_eq(ptx_version_of(both), 80);
+    unsetenv("CUDA_FORCE_PTX_JIT");
+    ck_assert_int_eq(ptx_version_of(both), 75);
     setenv("CUDA_DISABLE_PTX_JIT", "1", 1);
     IS(JIT_COMPILATION_DISABLED, cuModuleLoadData(&module, both));
     free(both), free(code);
