@@ -421,7 +421,8 @@ CUresult sc_jit_refused(void)
 {
     if (sc_asked.jit_is_missing)
         return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
-    return is_on("CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT") ? CUDA_ERROR_JIT_COMPILATION_DISABLED : CUDA_SUCCESS;
+    return is_on("CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT") ? CUDA_ERROR_JIT_COMPILATION_DISABLED
+                                                             : CUDA_SUCCESS;
 }
 
 bool sc_jit_is_forced(void)

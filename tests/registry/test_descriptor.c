@@ -90,6 +90,20 @@ START_TEST(everything_is_read)
 }
 END_TEST
 
+START_TEST(targets_and_drivers_are_read)
+{
+    kr__op_def *def = parsed("//! op t\n//! brief b\n//! source s\n//! compare exact\n//! arg n u64 size\n"
+                             "//! variant v cc=9.0a driver>=12.4\n//! variant w cc=100f\n"
+                             "//! launch elementwise n\n");
+    ck_assert_int_eq(def->variants[0].target.major, 9);
+    ck_assert_int_eq(def->variants[0].target.suffix, 'a');
+    ck_assert_int_eq(def->variants[0].least_driver, 12040);
+    ck_assert_int_eq(def->variants[1].target.major, 10);
+    ck_assert_int_eq(def->variants[1].target.suffix, 'f');
+    kr__op_free(&def);
+}
+END_TEST
+
 START_TEST(tiles_are_read)
 {
     kr__op_def *def = parsed("//! op t\n//! brief b\n//! source s\n//! compare exact\n"
@@ -158,6 +172,13 @@ static const struct {
     {ARGS "//! launch elementwise n\n", "t.cu:1: there is no variant line"},
     {ARGS "//! variant\n", "t.cu:7: a variant has a name"},
     {ARGS "//! variant v cc>=x\n", "t.cu:7: \"x\" is not a compute capability like 9.0"},
+    {ARGS "//! variant v cc>=9.0a\n", "t.cu:7: \"9.0a\" is not a compute capability like 9.0"},
+    {ARGS "//! variant v cc=9.0\n", "t.cu:7: cc=9.0 is no target with its letter, like cc=9.0a or cc=10.0f"},
+    {ARGS "//! variant v driver>=12\n", "t.cu:7: driver>=12 is not a CUDA version like 12.4"},
+    {ARGS "//! variant v driver>=12.40\n", "t.cu:7: driver>=12.40 is not a CUDA version"},
+    {ARGS "//! variant v driver>=0.4\n", "t.cu:7: driver>=0.4 is not a CUDA version"},
+    {ARGS "//! variant v driver>=12.x\n", "t.cu:7: driver>=12.x is not a CUDA version"},
+    {ARGS "//! variant v driver>=1234.5\n", "t.cu:7: driver>=1234.5 is not a CUDA version"},
     {ARGS "//! variant v cc>=9.0a\n", "t.cu:7: \"9.0a\" is not a compute capability like 9.0"},
     {ARGS "//! variant v align=12\n", "t.cu:7: align=12 is not a power of two up to 4096"},
     {ARGS "//! variant v shared>=0\n", "t.cu:7: shared>=0 is not a number of bytes"},
@@ -377,6 +398,7 @@ int main(void)
     Suite *suite = suite_create("descriptor");
     TCase *c = tcase_create("descriptor");
     tcase_add_test(c, everything_is_read);
+    tcase_add_test(c, targets_and_drivers_are_read);
     tcase_add_test(c, tiles_are_read);
     tcase_add_test(c, full_is_good);
     tcase_add_loop_test(c, what_is_wrong_is_said_with_its_line, 0, (int)KR_COUNT(bad));

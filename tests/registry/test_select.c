@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/image/image.h"
 #include "registry/select.h"
 
 #define OP(variants)                                                                                      \
@@ -17,6 +18,10 @@
 #define CUBIN(major, minor, suffix)                            \
     {                                                          \
         0, 0, KR_IMAGE_CUBIN, {major, minor, suffix}, 0, "", 0 \
+    }
+#define LTO(major, minor)                                 \
+    {                                                     \
+        0, 0, KR_IMAGE_LTOIR, {major, minor, 0}, 0, "", 0 \
     }
 #define PTX(major, minor, suffix, isa)                         \
     {                                                          \
@@ -31,6 +36,9 @@ static const char levels[] =
 static const char old_only[] = OP("//! variant plain\n//! variant old cc<8.0\n");
 static const char big_shared[] = OP("//! variant plain\n//! variant big shared>=102400\n");
 static const char aligned[] = OP("//! variant vec4 align=16\n");
+
+static const char lettered[] = OP("//! variant plain\n//! variant wg cc=9.0a\n//! variant tc cc=10.0f\n");
+static const char newer_driver[] = OP("//! variant plain\n//! variant tma driver>=12.4\n");
 
 static const int nvrtc13[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 static const int nvrtc11[] = {35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87};
@@ -382,6 +390,156 @@ START_TEST(the_best_is_taken)
 }
 END_TEST
 
+/* ---- lettered targets, drivers, other kinds; what the environment takes away ---- */
+
+#define FORCED .policy.jit_forced = "CUDA_FORCE_PTX_JIT"
+#define DISABLED .policy.jit_disabled = "CUDA_DISABLE_JIT"
+#define MOST(major, minor) .policy.max_cc = {major, minor, 0}
+
+static const struct further {
+    const char *what, *op;
+    int major, minor, driver, nvrtc;
+    kr__policy policy;
+    size_t asked; /* variant + 1 */
+    kr__embedded_image shipped[4];
+    const char *variant, *image, *reason; /* as in the rows above */
+    const char *refusal;                  /* which some refusal says, or NULL */
+} further[] = {
+    {"a lettered variant", lettered, 9, 0, .nvrtc = V13, .variant = "wg", .image = "nvrtc sm_90a",
+     .reason = "NVRTC 13.0 compiles for 9.0a", .refusal = "needs cc=10.0f; the device is 9.0"},
+    {"... is for its own alone", lettered, 8, 9, .nvrtc = V13, .variant = "plain", .image = "nvrtc sm_89",
+     .refusal = "needs cc=9.0a; the device is 8.9"},
+    {"a family's variant", lettered, 10, 3, .nvrtc = V13, .variant = "tc", .image = "nvrtc sm_100f"},
+    {"... not in another family", lettered, 12, 0, .nvrtc = V13, .variant = "plain", .image = "nvrtc sm_120"},
+    {"NVRTC before the letter", lettered, 9, 0, .nvrtc = 11080, .variant = "plain", .image = "nvrtc sm_90",
+     .refusal = "NVRTC 11.8 does not know 9.0a"},
+    {"NVRTC with 'a' alone", lettered, 10, 0, .nvrtc = 12080, .variant = "plain", .image = "nvrtc sm_100",
+     .refusal = "NVRTC 12.8 does not know 10.0f"},
+    {"a driver that is new enough", newer_driver, 9, 0, 12040, V13, .variant = "tma", .image = "nvrtc sm_90"},
+    {"... and one that is not", newer_driver, 9, 0, 12020, V13, .variant = "plain", .image = "nvrtc sm_90",
+     .refusal = "needs driver>=12.4; the driver is CUDA 12.2"},
+    {"LTO-IR is refused by name", one, 9, 0, .shipped = {LTO(9, 0)}, .refusal = "LTO-IR is not loaded"},
+
+    {"forced: PTX before machine code", one, 9, 0, .nvrtc = V13, FORCED,
+     .shipped = {CUBIN(9, 0, 0), PTX(8, 0, 0, 75)}, .variant = "v", .image = "ptx compute_80",
+     .refusal = "CUDA_FORCE_PTX_JIT is set: machine code is passed over"},
+    {"forced: NVRTC's PTX", one, 9, 0, .nvrtc = V13, FORCED, .shipped = {CUBIN(9, 0, 0)}, .variant = "v",
+     .image = "nvrtc compute_90",
+     .reason = "CUDA_FORCE_PTX_JIT is set: the driver compiles NVRTC's PTX for 9.0"},
+    {"forced: ... that the driver must read", one, 9, 0, 12040, V13, FORCED,
+     .refusal = "PTX 9.0 is newer than the driver"},
+    {"forced without PTX", one, 9, 0, FORCED, .shipped = {CUBIN(9, 0, 0)},
+     .refusal = "CUDA_FORCE_PTX_JIT is set"},
+    {"disabled: machine code alone", one, 8, 6, DISABLED, .shipped = {CUBIN(8, 0, 0), PTX(8, 6, 0, 75)},
+     .variant = "v", .image = "cubin sm_80",
+     .refusal = "CUDA_DISABLE_JIT is set: the driver compiles no PTX"},
+    {"disabled: NVRTC's machine code", one, 9, 0, .nvrtc = V13, DISABLED, .shipped = {PTX(8, 0, 0, 75)},
+     .variant = "v", .image = "nvrtc sm_90"},
+    {"disabled: not NVRTC's PTX", one, 13, 0, .nvrtc = V13, DISABLED, .refusal = "CUDA_DISABLE_JIT is set"},
+    {"both", one, 9, 0, .nvrtc = V13, FORCED, DISABLED, .shipped = {CUBIN(9, 0, 0), PTX(9, 0, 0, 75)},
+     .refusal = "CUDA_DISABLE_JIT is set"},
+
+    {"at most: variants", levels, 12, 0, .nvrtc = V13, MOST(9, 0), .variant = "v90",
+     .image = "nvrtc compute_90",
+     .reason = "KREGISTRY_MAX_CC is set: the driver compiles NVRTC's PTX for 9.0",
+     .refusal = "needs 10.0; KREGISTRY_MAX_CC is 9.0"},
+    {"at most: lettered variants", lettered, 9, 0, .nvrtc = V13, MOST(8, 9), .variant = "plain",
+     .image = "nvrtc compute_89", .refusal = "needs 9.0a; KREGISTRY_MAX_CC is 8.9"},
+    {"at most: images", one, 8, 9, MOST(8, 6), .shipped = {CUBIN(8, 9, 0), CUBIN(8, 6, 0), CUBIN(8, 0, 0)},
+     .variant = "v", .image = "cubin sm_86", .refusal = "KREGISTRY_MAX_CC is 8.6"},
+    {"at most: adds nothing", old_only, 8, 0, .nvrtc = V13, MOST(7, 5), .variant = "plain",
+     .image = "nvrtc compute_75", .refusal = "needs cc<8.0; the device is 8.0"},
+    {"at most: the device has less", one, 8, 0, .nvrtc = V13, MOST(9, 0), .variant = "v",
+     .image = "nvrtc sm_80", .reason = "exactly this device"},
+    {"at most: below NVRTC", one, 9, 0, .nvrtc = V13, MOST(7, 0),
+     .refusal = "KREGISTRY_MAX_CC is 7.0; NVRTC 13.0 begins at 7.5"},
+    {"a variant that is asked for", levels, 12, 0, .nvrtc = V13, .asked = 2, .variant = "v90",
+     .image = "nvrtc sm_120", .refusal = "KREGISTRY_VARIANT asks for v90"},
+};
+
+START_TEST(the_rest_of_the_rule)
+{
+    const struct further *row = &further[_i];
+    kr_error err;
+    kr__op_def *def = parsed(row->op);
+    kr_machine machine = {.cc = {row->major, row->minor, 0},
+                          .driver_version = row->driver,
+                          .nvrtc_archs = nvrtc13,
+                          .n_nvrtc_archs = row->nvrtc ? KR_COUNT(nvrtc13) : 0,
+                          .nvrtc_version = row->nvrtc};
+    size_t n = 0;
+    while (n < KR_COUNT(row->shipped) && row->shipped[n].arch.major)
+        n++;
+    kr__question q = {.def = def,
+                      .machine = &machine,
+                      .policy = &row->policy,
+                      .variant = row->asked ? row->asked - 1 : SIZE_MAX};
+    kr__shipped *images = NULL;
+    kr__selection *s;
+    ck_assert(!kr__shipped_list(row->shipped, n, &images, &q.n_images, &err));
+    q.images = images;
+    ck_assert(!kr__select(&q, &s, &err));
+    const kr__candidate *c = chosen_of(s);
+    char image[64];
+    ck_assert_msg(!c == !row->variant, "%s: %s is taken", row->what,
+                  c ? kr__candidate_image(c, image) : "nothing");
+    if (c) {
+        ck_assert_msg(!strcmp(def->op.variants[c->variant].name, row->variant), "%s: variant %s", row->what,
+                      def->op.variants[c->variant].name);
+        ck_assert_msg(!strcmp(kr__candidate_image(c, image), row->image), "%s: %s", row->what, image);
+        ck_assert_msg(strstr(c->reason, row->reason ? row->reason : ""), "%s: %s", row->what, c->reason);
+    }
+    ck_assert_msg(!row->refusal || some_refusal_says(s, row->refusal), "%s: no refusal says \"%s\"",
+                  row->what, row->refusal);
+    for (size_t i = 0; i < s->n; i++)
+        ck_assert_msg(!s->list[i].variable || strstr(s->list[i].reason, s->list[i].variable), "%s: %s",
+                      row->what, s->list[i].reason);
+    free(s);
+    free(images);
+    kr__op_free(&def);
+}
+END_TEST
+
+/* A fatbin's entries are judged one by one; a damaged one is no list of images. */
+START_TEST(fatbins_are_opened)
+{
+    char cubin[64] = "\x7f"
+                     "ELF";
+    const char ptx[] = ".version 7.5\n.target sm_80\n.address_size 64\n";
+    const kr__fatbin_part parts[] = {{KR_IMAGE_CUBIN, {8, 0, 0}, 0, cubin, sizeof cubin},
+                                     {KR_IMAGE_CUBIN, {9, 0, 'a'}, 0, cubin, sizeof cubin},
+                                     {KR_IMAGE_PTX, {8, 0, 0}, 75, ptx, sizeof ptx}};
+    static const struct {
+        int major, minor;
+        const char *image;
+    } wanted[] = {{8, 6, "cubin sm_80"}, {9, 0, "cubin sm_90a"}, {10, 0, "ptx compute_80"}, {7, 5, NULL}};
+    kr_error err;
+    void *bytes;
+    size_t n_bytes;
+    ck_assert(!kr__fatbin_write(parts, KR_COUNT(parts), &bytes, &n_bytes, &err));
+    kr__embedded_image image = {0, 0, KR_IMAGE_FATBIN, {0}, 0, bytes, n_bytes};
+    kr__op_def *def = parsed(one);
+    for (size_t i = 0; i < KR_COUNT(wanted); i++) {
+        const kr_machine machine = {.cc = {wanted[i].major, wanted[i].minor, 0}};
+        kr__selection *s = selected(def, &machine, NULL, &image, 1);
+        const kr__candidate *c = chosen_of(s);
+        char text[64];
+        ck_assert_uint_eq(s->n, 4);
+        ck_assert_msg(!c == !wanted[i].image &&
+                          (!c || !strcmp(kr__candidate_image(c, text), wanted[i].image)),
+                      "%d.%d: %s", wanted[i].major, wanted[i].minor, c ? text : "nothing");
+        free(s);
+    }
+    kr__shipped *list = NULL;
+    size_t n;
+    image.n_bytes -= 8;
+    ck_assert_int_eq(kr__shipped_list(&image, 1, &list, &n, &err), KR_CORRUPT);
+    ck_assert_ptr_null(list);
+    free(bytes);
+    kr__op_free(&def);
+}
+END_TEST
+
 /* What NVRTC makes for a device that it knows carries its PTX too, so that it runs where no machine code
  * does. */
 START_TEST(nvrtc_makes_both_for_a_device_it_knows)
@@ -432,6 +590,8 @@ int main(void)
     Suite *suite = suite_create("select");
     TCase *c = tcase_create("select");
     tcase_add_loop_test(c, the_best_is_taken, 0, (int)KR_COUNT(rows));
+    tcase_add_loop_test(c, the_rest_of_the_rule, 0, (int)KR_COUNT(further));
+    tcase_add_test(c, fatbins_are_opened);
     tcase_add_test(c, nvrtc_makes_both_for_a_device_it_knows);
     tcase_add_test(c, images_of_other_types_and_variants_do_not_count);
     tcase_add_test(c, no_image_is_dropped);
