@@ -325,29 +325,38 @@ static void list_shipped(const want *w, kr__text *to)
     }
 }
 
-/* What is there, what is needed, and who could give it. */
+/* What to change: the environment, the driver, what is shipped, or the requirements. */
 static void advise(const want *w, const kr__selection *selection, const kr_nvrtc *nvrtc, kr_error *err)
 {
     char op_name[KR__MAX_FULL_NAME];
     const kr_cc cc = kr_device_get_info(w->device)->cc;
+    const bool no_nvrtc = w->registry->no_nvrtc;
+    const char *variable = NULL;
+    int driver = 0;
+    bool all_out = true;
+    for (size_t i = 0; i < selection->n; i++) {
+        const kr__candidate *c = &selection->list[i];
+        variable = variable ? variable : c->variable;
+        driver = c->needs_driver && (!driver || c->needs_driver < driver) ? c->needs_driver : driver;
+        all_out &= c->variant_is_out;
+    }
     kr__text shipped = {0};
-    for (size_t i = 0; i < selection->n; i++)
-        if (selection->list[i].variable) {
-            kr__error_advice(err, "Unset %s.", selection->list[i].variable);
-            return;
-        }
     list_shipped(w, &shipped);
-    if (shipped.data)
-        kr__error_advice(err, "Shipped are %s: add machine code for sm_%d%d or PTX that it takes%s.",
-                         shipped.data, cc.major, cc.minor,
-                         w->registry->no_nvrtc ? ", or let NVRTC be used" : "");
-    else if (w->registry->no_nvrtc)
-        kr__error_advice(err, "Let NVRTC be used, or ship an image for this device.");
-    else if (nvrtc)
-        kr__error_advice(err, "`kregistry explain %s` shows every choice.",
+    if (variable)
+        kr__error_advice(err, "Unset %s.", variable);
+    else if (all_out)
+        kr__error_advice(err, "Add a variant that asks for less; `kregistry explain %s` shows every choice.",
                          kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
-    if (!nvrtc && !w->registry->no_nvrtc)
+    else if (driver)
+        kr__error_advice(err, "Update the driver to one for CUDA %d.%d%s.", driver / 1000, driver % 1000 / 10,
+                         no_nvrtc ? ", or let NVRTC be used" : "");
+    else if (!nvrtc && !no_nvrtc)
         kr__registry_tell_nvrtc(w->registry, err);
+    else
+        kr__error_advice(err, "%s%s: add machine code for sm_%d%d, PTX for compute_%d%d or lower, or %s.",
+                         shipped.data ? "Shipped are " : "Nothing is shipped",
+                         shipped.data ? shipped.data : "", cc.major, cc.minor, cc.major, cc.minor,
+                         no_nvrtc ? "let NVRTC be used" : "use an NVRTC that knows the device");
     kr__text_free(&shipped);
 }
 
@@ -393,6 +402,15 @@ static kr_status none_will_do(const want *w, const reasons *r, kr_error *err)
 
 /* ---- one variant ---- */
 
+static void tell_choice(const want *w, const kr__candidate *c)
+{
+    char op_name[KR__MAX_FULL_NAME], image_name[64];
+    const kr_op *op = &w->entry->def->op;
+    kr__log_text(&w->registry->runtime->log, KR_LOG_INFO, "%s on device %d: %s %s: %s",
+                 kr__op_full_name(op, w->type_index, op_name), kr_device_get_info(w->device)->ordinal,
+                 op->variants[w->variant].name, kr__candidate_image(c, image_name), c->reason);
+}
+
 static kr_status try_candidates(const want *w, const kr__selection *selection, kr__loaded **ret_loaded,
                                 reasons *r, kr_error *err)
 {
@@ -408,6 +426,8 @@ static kr_status try_candidates(const want *w, const kr__selection *selection, k
             continue;
         }
         const kr_status status = load_candidate(w, c, ret_loaded, err);
+        if (!status)
+            tell_choice(w, c);
         if (!status || !another_may_do(err, status))
             return status;
         kr__log_text(&w->registry->runtime->log, KR_LOG_INFO, "%s %s passed over: %s", err->op, image_name,

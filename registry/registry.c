@@ -460,7 +460,8 @@ static kr_explanation *explanation_of(const kr__op_def *def, const kr__selection
         to->usable = c->usable;
         to->chosen = c->usable && !chosen;
         to->how = c->how;
-        memcpy(to->reason, c->reason, sizeof to->reason);
+        kr__format(to->reason, sizeof to->reason, "%s%s", c->reason,
+                   c->usable && !c->shipped ? "; not tried" : "");
         chosen |= to->chosen;
     }
     return e;

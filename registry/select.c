@@ -90,6 +90,7 @@ static bool driver_reads(kr__candidate *c, const kr_machine *machine, int isa)
     const int newest = kr__driver_isa(machine->driver_version);
     if (!machine->driver_version || isa <= newest)
         return true;
+    c->needs_driver = kr__isa_driver(isa);
     REASON(c, "PTX %d.%d is newer than the driver, which reads up to %d.%d (CUDA %d.%d)", isa / 10, isa % 10,
            newest / 10, newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10);
     return false;
@@ -165,21 +166,21 @@ static int judge_nvrtc(kr__candidate *c, const kr__question *q)
     if (exact && !policy->jit_forced) {
         c->kind = KR_IMAGE_FATBIN;
         if (c->arch.suffix)
-            REASON(c, "NVRTC %d.%d compiles for %s; not tried", major, minor, own);
+            REASON(c, "NVRTC %d.%d compiles for %s", major, minor, own);
         else
-            REASON(c, "NVRTC %d.%d compiles for exactly this device; not tried", major, minor);
+            REASON(c, "NVRTC %d.%d compiles for exactly this device", major, minor);
         return NVRTC_EXACT;
     }
     c->kind = KR_IMAGE_PTX;
     if (!driver_reads(c, machine, kr__driver_isa(machine->nvrtc_version)))
         return REFUSED;
     if (exact)
-        REASON(c, "%s is set: the driver compiles NVRTC's PTX for %s; not tried", policy->jit_forced, own);
+        REASON(c, "%s is set: the driver compiles NVRTC's PTX for %s", policy->jit_forced, own);
     else if (capped)
-        REASON(c, "KREGISTRY_MAX_CC is set: the driver compiles NVRTC's PTX for %s; not tried", own);
+        REASON(c, "KREGISTRY_MAX_CC is set: the driver compiles NVRTC's PTX for %s", own);
     else
-        REASON(c, "NVRTC %d.%d does not know %s; the driver compiles its PTX for %s; not tried", major, minor,
-               device, own);
+        REASON(c, "NVRTC %d.%d does not know %s; the driver compiles its PTX for %s", major, minor, device,
+               own);
     return NVRTC_PTX;
 }
 

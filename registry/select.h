@@ -19,6 +19,7 @@ typedef struct kr__candidate {
     kr_cc arch;
     const char *how;      /* as kr_candidate.how */
     const char *variable; /* of the environment, which alone refuses it; else NULL */
+    int needs_driver;     /* 13000: an older driver alone refuses it; else 0 */
     char reason[256];
 } kr__candidate;
 

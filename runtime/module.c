@@ -24,7 +24,7 @@ static void explain_no_binary(kr_device *device, const kr__image_facts *facts, k
 
 static void explain_version(kr_device *device, const kr__image_facts *facts, kr_error *err)
 {
-    const int driver = device->driver->version, needed = kr__isa_driver(facts->isa);
+    const int driver = device->driver->version, needed = facts->isa ? kr__isa_driver(facts->isa) : 0;
     if (needed)
         kr__error_advice(
             err,

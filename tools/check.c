@@ -17,13 +17,28 @@ typedef struct coverage {
     size_t untried; /* to be compiled by NVRTC */
 } coverage;
 
-/* What was chosen, or the first thing refused. */
-static const kr_candidate *decisive(const kr_explanation *e)
+static const kr_candidate *chosen_of(const kr_explanation *e)
 {
     for (size_t i = 0; i < e->n; i++)
         if (e->considered[i].chosen)
             return &e->considered[i];
-    return e->n ? &e->considered[0] : NULL;
+    return NULL;
+}
+
+/* Why everything is refused. */
+static json_t *refusals(const kr_explanation *e)
+{
+    char *text;
+    size_t bytes;
+    FILE *to = tool_memory_file(&text, &bytes);
+    for (size_t i = 0; i < e->n; i++) {
+        const kr_candidate *c = &e->considered[i];
+        fprintf(to, "%s%s%s%s: %s", i ? "; " : "", c->variant, *c->image ? " " : "", c->image, c->reason);
+    }
+    fclose(to);
+    json_t *string = json_any_text(text);
+    free(text);
+    return string;
 }
 
 static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells, kr_error *err)
@@ -34,13 +49,12 @@ static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells
     kr_status status = kr_registry_explain(c->registry, name, &c->facts.machine, NULL, &explanation, err);
     if (status)
         return status;
-    const kr_candidate *one = decisive(explanation);
-    bool runs = one && one->chosen;
-    c->missing += !runs;
-    c->untried += runs && strcmp(one->how, "nvrtc") == 0;
-    json_array_append_new(cells,
-                          json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
-                                    runs ? one->how : "none", "reason", json_text(one ? one->reason : NULL)));
+    const kr_candidate *chosen = chosen_of(explanation);
+    c->missing += !chosen;
+    c->untried += chosen && strcmp(chosen->how, "nvrtc") == 0;
+    json_array_append_new(cells, json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
+                                           chosen ? chosen->how : "none", "reason",
+                                           chosen ? json_any_text(chosen->reason) : refusals(explanation)));
     kr_explanation_destroy(&explanation);
     return KR_OK;
 }
@@ -84,6 +98,14 @@ static void print_table(const coverage *c, const json_t *ops)
         json_array_foreach(json_object_get(op, "cells"), j, cell)
             printf(" %-10s", json_string_value(json_object_get(cell, "how")));
         printf("\n");
+    }
+    json_array_foreach(ops, i, op)
+    {
+        json_array_foreach(json_object_get(op, "cells"), j,
+                           cell) if (strcmp(json_string_value(json_object_get(cell, "how")), "none") == 0)
+            printf("%s on %s: %s\n", json_string_value(json_object_get(op, "name")),
+                   json_string_value(json_object_get(cell, "cc")),
+                   json_string_value(json_object_get(cell, "reason")));
     }
     printf("%zu missing\n", c->missing);
     if (c->untried)

@@ -248,7 +248,7 @@ static const struct row {
      {{0}},
      "v",
      "nvrtc compute_121",
-     "does not know 13.0; the driver compiles its PTX for 12.1; not tried"},
+     "does not know 13.0; the driver compiles its PTX for 12.1"},
     {"... its shipped PTX first", one, 13, 0, 0, V13, 0, {PTX(7, 5, 0, 75)}, "v", "ptx compute_75", ""},
     {"... and an older driver",
      one,
