@@ -8,6 +8,7 @@
 #include <kregistry/compile.h>
 #include <kregistry/error.h>
 #include <kregistry/group.h>
+#include <kregistry/image.h>
 #include <kregistry/launch.h>
 #include <kregistry/link.h>
 #include <kregistry/module.h>

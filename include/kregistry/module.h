@@ -16,9 +16,16 @@ extern "C" {
 typedef struct kr_module kr_module;
 typedef struct kr_kernel kr_kernel;
 
-typedef enum kr_image_kind { KR_IMAGE_PTX, KR_IMAGE_CUBIN, KR_IMAGE_FATBIN, KR_IMAGE_LTOIR } kr_image_kind;
+typedef enum kr_image_kind {
+    KR_IMAGE_PTX,
+    KR_IMAGE_CUBIN,
+    KR_IMAGE_FATBIN,
+    KR_IMAGE_LTOIR,
+    KR_IMAGE_OTHER /* part of a fatbin, of a kind that this library does not know: only inspections tell of it
+                    */
+} kr_image_kind;
 
-KR_API const char *kr_image_kind_name(kr_image_kind kind); /* "ptx", "cubin", "fatbin", "ltoir" */
+KR_API const char *kr_image_kind_name(kr_image_kind kind); /* "ptx", "cubin", "fatbin", "ltoir", "other" */
 
 /* Which kind of image the bytes are, by their content. KR_CORRUPT when none. */
 KR_API kr_status kr_image_kind_of(const void *image, size_t image_bytes, kr_image_kind *ret_kind,

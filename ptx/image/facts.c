@@ -18,6 +18,8 @@ const char *kr_image_kind_name(kr_image_kind kind)
         return "fatbin";
     case KR_IMAGE_LTOIR:
         return "ltoir";
+    case KR_IMAGE_OTHER:
+        return "other";
     }
     return "?";
 }

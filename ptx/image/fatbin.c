@@ -19,7 +19,11 @@ enum {
     KIND_LTOIR = 8,
     FLAG_64BIT = 0x1,
     FLAG_DEBUG = 0x2,
+    FLAG_CUDA = 0x4,
+    FLAG_OPENCL = 0x8,
     FLAG_LINUX = 0x10,
+    FLAG_MAC = 0x20,
+    FLAG_WINDOWS = 0x40,
     FLAG_LZ4 = 0x2000,
     FLAG_ZSTD = 0x8000,
     FLAG_A = 0x100000,
@@ -39,9 +43,56 @@ const void *kr__fatbin_unwrap(const void *image)
     return (const void *)(uintptr_t)kr__u64(&bytes, 8);
 }
 
+static const struct {
+    unsigned number;
+    kr_image_kind kind;
+} kinds[] = {{KIND_PTX, KR_IMAGE_PTX}, {KIND_ELF, KR_IMAGE_CUBIN}, {KIND_LTOIR, KR_IMAGE_LTOIR}};
+
+static kr_image_kind kind_of(unsigned number)
+{
+    for (size_t i = 0; i < KR_COUNT(kinds); i++)
+        if (kinds[i].number == number)
+            return kinds[i].kind;
+    return KR_IMAGE_OTHER;
+}
+
+/* A text whose offset in the entry and length are at `where`; both 0: none. */
+static kr_status read_text(kr__bytes *bytes, size_t at, size_t head, size_t where, kr__fatbin_text *ret_text,
+                           kr_error *err)
+{
+    const uint64_t offset = kr__u32(bytes, where), n = kr__u32(bytes, where + 4);
+    if (offset + n > head)
+        return KR_FAIL(
+            err, KR_CORRUPT,
+            "fatbin: a text inside the entry's header of %zu bytes was expected at offset %zu, not one at "
+            "%llu and %llu bytes long",
+            head, where, (unsigned long long)offset, (unsigned long long)n);
+    const char *text = (const char *)bytes->data + at + offset;
+    *ret_text = (kr__fatbin_text){text, strnlen(text, n)};
+    return KR_OK;
+}
+
+/* The name, and the text of the option block. */
+static kr_status read_texts(kr__bytes *bytes, size_t at, size_t head, kr__fatbin_entry *entry, kr_error *err)
+{
+    enum { AT_OPTIONS = 0x14, AT_NAME = 0x20 };
+    const uint64_t options = kr__u32(bytes, at + AT_OPTIONS);
+    kr_status status = read_text(bytes, at, head, at + AT_NAME, &entry->name, err);
+    if (status || !options)
+        return status;
+    if (options + 8 > head)
+        return KR_FAIL(
+            err, KR_CORRUPT,
+            "fatbin: entry at offset %zu: options inside its header of %zu bytes were expected, not at %llu",
+            at, head, (unsigned long long)options);
+    if (entry->flags & FLAG_COMPAT) /* bytes of the cubin, no text */
+        return KR_OK;
+    return read_text(bytes, at, head, at + options, &entry->options, err);
+}
+
 /* One entry, whose fixed part is inside `bytes`. *ret_next: where the next one begins. */
 static kr_status read_entry(kr__bytes *bytes, size_t at, size_t end, kr__fatbin_entry *ret_entry,
-                            bool *ret_known, size_t *ret_next, kr_error *err)
+                            size_t *ret_next, kr_error *err)
 {
     if (end - at < ENTRY_BYTES)
         return KR_FAIL(err, KR_CORRUPT,
@@ -63,9 +114,6 @@ static kr_status read_entry(kr__bytes *bytes, size_t at, size_t end, kr__fatbin_
                        "fatbin: entry at offset %zu: a payload of at most %llu bytes was expected, not %llu",
                        at, (unsigned long long)(end - at - head), (unsigned long long)payload);
     *ret_next = at + head + payload;
-    *ret_known = kind == KIND_PTX || kind == KIND_ELF || kind == KIND_LTOIR;
-    if (!*ret_known)
-        return KR_OK;
 
     bool is_packed = (flags & (FLAG_LZ4 | FLAG_ZSTD)) != 0;
     if (is_packed && (packed > payload || unpacked > largest_image))
@@ -73,39 +121,37 @@ static kr_status read_entry(kr__bytes *bytes, size_t at, size_t end, kr__fatbin_
             err, KR_CORRUPT,
             "fatbin: entry at offset %zu: %llu compressed bytes of a payload of %llu, %llu unpacked", at,
             (unsigned long long)packed, (unsigned long long)payload, (unsigned long long)unpacked);
-    if (sm == 0 || sm > 9999)
+    const kr_image_kind known = kind_of(kind);
+    if ((sm == 0 && known != KR_IMAGE_OTHER) || sm > 9999)
         return KR_FAIL(err, KR_CORRUPT, "fatbin: entry at offset %zu: an SM number was expected, not %u", at,
                        sm);
     *ret_entry = (kr__fatbin_entry){
-        .kind = kind == KIND_PTX   ? KR_IMAGE_PTX
-                : kind == KIND_ELF ? KR_IMAGE_CUBIN
-                                   : KR_IMAGE_LTOIR,
+        .kind = known,
+        .number = kind,
         .arch = {(int)sm / 10, (int)sm % 10,
                  flags & FLAG_A   ? 'a'
                  : flags & FLAG_F ? 'f'
                                   : 0},
         .isa = kind == KIND_PTX ? kr__u16(bytes, at + 0x1a) * 10 + kr__u16(bytes, at + 0x18) : 0,
-        .compression = flags & FLAG_ZSTD  ? KR__ZSTD
-                       : flags & FLAG_LZ4 ? KR__LZ4
-                                          : KR__STORED,
+        .compression = flags & FLAG_ZSTD  ? KR_ZSTD
+                       : flags & FLAG_LZ4 ? KR_LZ4
+                                          : KR_STORED,
         .debug = (flags & FLAG_DEBUG) != 0,
+        .flags = flags,
         .payload = bytes->data + at + head,
         .payload_bytes = is_packed ? packed : payload,
         .bytes = is_packed ? unpacked : payload,
     };
-    return KR_OK;
+    return known == KR_IMAGE_OTHER ? KR_OK : read_texts(bytes, at, head, ret_entry, err);
 }
 
 static kr_status read_entries(kr__bytes *bytes, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err)
 {
     while (at < end) {
         kr__fatbin_entry entry;
-        bool known = false;
-        kr_status status = read_entry(bytes, at, end, &entry, &known, &at, err);
+        kr_status status = read_entry(bytes, at, end, &entry, &at, err);
         if (status)
             return status;
-        if (!known)
-            continue;
         kr__fatbin_entry *grown = realloc(fatbin->entries, (fatbin->n_entries + 1) * sizeof *grown);
         if (!grown)
             return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for fatbin entry %zu", fatbin->n_entries);
@@ -115,37 +161,43 @@ static kr_status read_entries(kr__bytes *bytes, size_t at, size_t end, kr__fatbi
     return KR_OK;
 }
 
-static kr_status read_fatbins(kr__bytes *bytes, kr__fatbin *fatbin, kr_error *err)
+kr_status kr__fatbin_add_one(const void *file, size_t at, size_t end, kr__fatbin *fatbin, size_t *ret_end,
+                             kr_error *err)
 {
-    size_t at = 0;
+    kr__bytes bytes = {file, end, false};
+    if (!kr__bytes_hold(&bytes, at, HEADER_BYTES))
+        return KR_FAIL(err, KR_CORRUPT,
+                       "fatbin: a header of %d bytes was expected at offset %zu, %zu are left", HEADER_BYTES,
+                       at, end - at);
+    uint32_t magic = kr__u32(&bytes, at);
+    unsigned version = kr__u16(&bytes, at + 4), head = kr__u16(&bytes, at + 6);
+    uint64_t size = kr__u64(&bytes, at + 8);
+    if (magic != header_magic)
+        return KR_FAIL(err, KR_CORRUPT, "fatbin: magic 0x%08x was expected at offset %zu, not 0x%08x",
+                       header_magic, at, magic);
+    if (version != HEADER_VERSION || head < HEADER_BYTES)
+        return KR_FAIL(
+            err, KR_CORRUPT,
+            "fatbin: version %d and a header of %d bytes were expected at offset %zu, not %u and %u",
+            HEADER_VERSION, HEADER_BYTES, at + 4, version, head);
+    if (!kr__bytes_hold(&bytes, at + head, size))
+        return KR_FAIL(err, KR_CORRUPT,
+                       "fatbin: the header at offset %zu promises %llu bytes of entries, %zu are there", at,
+                       (unsigned long long)size, end - at);
+    *ret_end = at + head + size;
+    return read_entries(&bytes, at + head, *ret_end, fatbin, err);
+}
+
+kr_status kr__fatbin_add(const void *file, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err)
+{
+    kr_status status;
     do {
-        if (!kr__bytes_hold(bytes, at, HEADER_BYTES))
-            return KR_FAIL(err, KR_CORRUPT,
-                           "fatbin: a header of %d bytes was expected at offset %zu, %zu are left",
-                           HEADER_BYTES, at, bytes->n - at);
-        uint32_t magic = kr__u32(bytes, at);
-        unsigned version = kr__u16(bytes, at + 4), head = kr__u16(bytes, at + 6);
-        uint64_t size = kr__u64(bytes, at + 8);
-        if (magic != header_magic)
-            return KR_FAIL(err, KR_CORRUPT, "fatbin: magic 0x%08x was expected at offset %zu, not 0x%08x",
-                           header_magic, at, magic);
-        if (version != HEADER_VERSION || head < HEADER_BYTES)
-            return KR_FAIL(
-                err, KR_CORRUPT,
-                "fatbin: version %d and a header of %d bytes were expected at offset %zu, not %u and %u",
-                HEADER_VERSION, HEADER_BYTES, at + 4, version, head);
-        if (!kr__bytes_hold(bytes, at + head, size))
-            return KR_FAIL(err, KR_CORRUPT,
-                           "fatbin: the header at offset %zu promises %llu bytes of entries, %zu are there",
-                           at, (unsigned long long)size, bytes->n - at);
-        kr_status status = read_entries(bytes, at + head, at + head + size, fatbin, err);
-        if (status)
-            return status;
-        at += head + size;
-        while (at < bytes->n && bytes->data[at] == 0) /* padding between concatenated fatbins */
+        status = kr__fatbin_add_one(file, at, end, fatbin, &at, err);
+        while (!status && at < end &&
+               ((const uint8_t *)file)[at] == 0) /* padding between concatenated fatbins */
             at++;
-    } while (at < bytes->n);
-    return KR_OK;
+    } while (!status && at < end);
+    return status;
 }
 
 kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **ret_fatbin, kr_error *err)
@@ -153,8 +205,7 @@ kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **re
     kr__fatbin *fatbin = kr__alloc(1, sizeof *fatbin, err);
     if (!fatbin)
         return KR_OUT_OF_HOST_MEMORY;
-    kr__bytes bytes = {image, image_bytes, false};
-    kr_status status = read_fatbins(&bytes, fatbin, err);
+    kr_status status = kr__fatbin_add(image, 0, image_bytes, fatbin, err);
     if (status)
         kr__fatbin_free(&fatbin);
     else
@@ -171,12 +222,42 @@ void kr__fatbin_free(kr__fatbin **fatbin)
     *fatbin = NULL;
 }
 
+void kr__fatbin_flags(uint64_t flags, char *to, size_t bytes)
+{
+    static const struct {
+        uint64_t flag;
+        const char *name;
+    } names[] = {{FLAG_64BIT, "64bit"},
+                 {FLAG_DEBUG, "debug"},
+                 {FLAG_CUDA, "cuda"},
+                 {FLAG_OPENCL, "opencl"},
+                 {FLAG_LINUX, "linux"},
+                 {FLAG_MAC, "mac"},
+                 {FLAG_WINDOWS, "windows"},
+                 {FLAG_LZ4, "lz4"},
+                 {FLAG_ZSTD, "zstd"},
+                 {FLAG_A, "a"},
+                 {FLAG_F, "f"},
+                 {FLAG_COMPAT, "compat"}};
+    size_t n = 0;
+    *to = '\0';
+    for (size_t i = 0; i < KR_COUNT(names); i++) {
+        if (flags & names[i].flag) {
+            kr__format(to + n, bytes - n, "%s%s", n ? " " : "", names[i].name);
+            n += strlen(to + n);
+        }
+        flags &= ~names[i].flag;
+    }
+    if (flags)
+        kr__format(to + n, bytes - n, "%s0x%llx", n ? " " : "", (unsigned long long)flags);
+}
+
 /* How many bytes came out; anything but entry->bytes is damage. */
 static size_t unpack(const kr__fatbin_entry *entry, char *to)
 {
-    if (entry->compression == KR__ZSTD)
+    if (entry->compression == KR_ZSTD)
         return ZSTD_decompress(to, entry->bytes, entry->payload, entry->payload_bytes);
-    if (entry->compression == KR__LZ4)
+    if (entry->compression == KR_LZ4)
         return (size_t)LZ4_decompress_safe(entry->payload, to, (int)entry->payload_bytes, (int)entry->bytes);
     memcpy(to, entry->payload, entry->bytes);
     return entry->bytes;
@@ -194,7 +275,7 @@ kr_status kr__fatbin_unpack(const kr__fatbin_entry *entry, char **ret_data, size
         free(data);
         return KR_FAIL(err, KR_CORRUPT,
                        "fatbin: the %s payload of %zu bytes does not unpack to the %zu bytes promised",
-                       entry->compression == KR__ZSTD ? "zstd" : "LZ4", entry->payload_bytes, entry->bytes);
+                       entry->compression == KR_ZSTD ? "zstd" : "LZ4", entry->payload_bytes, entry->bytes);
     }
     *ret_bytes = entry->kind == KR_IMAGE_PTX ? strnlen(data, bytes) : bytes;
     *ret_data = data;

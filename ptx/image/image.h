@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kregistry/module.h>
+#include <kregistry/image.h>
 
 #include "runtime/base/base.h"
 
@@ -48,43 +48,37 @@ typedef struct kr__ptx_head {
 /* Reads .version and .target, which come first. false: no .version, so this is no PTX. */
 bool kr__ptx_head_read(const char *text, size_t bytes, kr__ptx_head *ret_head);
 
+/* What PTX declares. Nothing in bodies is read, so that new instructions do not matter. */
+typedef struct kr__ptx_outline {
+    kr__ptx_head head;
+    int address_bits;
+    size_t n_kernels;
+    kr_image_kernel *kernels; /* those with a body, in order */
+    size_t n_variables;
+    kr_image_variable *variables; /* .global and .const of the module, but those that are .extern */
+    kr__arena arena;
+} kr__ptx_outline;
+
+/* The text is without a NUL. KR_CORRUPT: with offset and line. The text is not needed after the call. */
+kr_status kr__ptx_outline_read(const char *text, size_t bytes, kr__ptx_outline **ret_outline, kr_error *err);
+void kr__ptx_outline_free(kr__ptx_outline **outline);
+
 /* ---- cubin ---- */
 
-typedef struct kr__image_param {
-    size_t offset, bytes;
-} kr__image_param;
-
-typedef struct kr__cubin_kernel {
-    const char *name;
-    size_t code_bytes;
-    int registers; /* 0: the image does not say */
-    int barriers;
-    size_t shared_bytes; /* static, without what the system reserves */
-    size_t local_bytes;
-    unsigned max_threads[3]; /* .maxntid, zeros where not given */
-    unsigned reqntid[3];     /* .reqntid, the same */
-    int max_registers;       /* the limit it was compiled under; 0: none */
-    size_t param_bytes;
-    size_t n_params;
-    const kr__image_param *params; /* in order */
-} kr__cubin_kernel;
-
-typedef struct kr__cubin_variable {
-    const char *name;
-    size_t bytes;
-    bool is_const;
-} kr__cubin_variable;
+typedef kr_image_param kr__image_param;
+typedef kr_image_kernel kr__cubin_kernel;
 
 typedef struct kr__cubin {
     kr_cc arch;
     int abi;            /* 7 or 8 */
+    int toolkit;        /* 13000 for CUDA 13.0; 0: it does not say */
     int virtual_arch;   /* the PTX level it was made from; ABI 8 does not say: as the arch */
     bool linked;        /* false: relocatable, for a linker */
     size_t const_bytes; /* of __constant__ variables */
     size_t n_kernels;
-    kr__cubin_kernel *kernels; /* in the order of the symbol table */
+    const kr_image_kernel *kernels; /* in the order of the symbol table */
     size_t n_variables;
-    kr__cubin_variable *variables;
+    const kr_image_variable *variables;
     kr__arena arena; /* everything above lives here */
 } kr__cubin;
 
@@ -101,27 +95,41 @@ bool kr__cubin_section(const void *image, size_t image_bytes, const char *name, 
 
 /* ---- fatbin ---- */
 
-typedef enum kr__compression { KR__STORED, KR__LZ4, KR__ZSTD } kr__compression;
+/* A text inside the fatbin's bytes, without a NUL. */
+typedef struct kr__fatbin_text {
+    const char *at;
+    size_t bytes;
+} kr__fatbin_text;
 
 typedef struct kr__fatbin_entry {
-    kr_image_kind kind; /* PTX, CUBIN or LTOIR */
+    kr_image_kind kind; /* PTX, CUBIN, LTOIR or OTHER */
+    unsigned number;    /* the fatbin's own for the kind */
     kr_cc arch;
     int isa; /* of PTX: 90 for 9.0; else 0 */
-    kr__compression compression;
+    kr_compression compression;
     bool debug;
-    const void *payload;  /* inside the fatbin's bytes */
-    size_t payload_bytes; /* as stored */
-    size_t bytes;         /* unpacked */
+    uint64_t flags;
+    kr__fatbin_text name, options; /* options: of the assembler or linker */
+    const void *payload;           /* inside the fatbin's bytes */
+    size_t payload_bytes;          /* as stored */
+    size_t bytes;                  /* unpacked */
 } kr__fatbin_entry;
 
 typedef struct kr__fatbin {
     size_t n_entries;
-    kr__fatbin_entry *entries; /* those of a kind we know, in order */
+    kr__fatbin_entry *entries; /* in order */
 } kr__fatbin;
 
-/* Reads one fatbin or several that stand one after another. The entries point into `image`, which must
- * outlive the result. */
+/* Reads one fatbin or several that stand one after another, with zeros between them. The entries point into
+ * `image`, which must outlive the result. */
 kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **ret_fatbin, kr_error *err);
+/* The same of those between two offsets of a file, and of them the first alone; *ret_end: where it ends. The
+ * entries are added; messages have the file's offsets. */
+kr_status kr__fatbin_add(const void *file, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err);
+kr_status kr__fatbin_add_one(const void *file, size_t at, size_t end, kr__fatbin *fatbin, size_t *ret_end,
+                             kr_error *err);
+/* "64bit linux zstd", with what is not known as 0x40000. */
+void kr__fatbin_flags(uint64_t flags, char *to, size_t bytes);
 void kr__fatbin_free(kr__fatbin **fatbin);
 
 /* The payload as it was before packing: malloc'ed, with one further NUL. PTX: up to its first NUL. */

@@ -300,7 +300,7 @@ static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, con
     function->shared_bytes = kernel->shared_bytes;
     function->const_bytes = cubin->const_bytes;
     function->local_bytes = kernel->local_bytes;
-    memcpy(function->reqntid, kernel->reqntid, sizeof function->reqntid);
+    memcpy(function->reqntid, kernel->required_threads, sizeof function->reqntid);
     function->ptx_version = cubin->virtual_arch;
     function->binary_version = cubin->arch.major * 10 + cubin->arch.minor;
     function->n_params = kernel->n_params;

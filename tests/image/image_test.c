@@ -140,7 +140,7 @@ static void check_cubin(const part *image, int abi, int major, int minor, char s
     ck_assert_uint_eq(k->shared_bytes, 512);
     ck_assert_uint_eq(k->local_bytes, 24);
     ck_assert_uint_eq(k->max_threads[0] * k->max_threads[1] * k->max_threads[2], 256);
-    ck_assert_uint_eq(k->reqntid[0], 0);
+    ck_assert_uint_eq(k->required_threads[0], 0);
     ck_assert_int_eq(k->max_registers, 128);
     ck_assert_uint_eq(k->param_bytes, 16);
     ck_assert_uint_eq(k->n_params, 2);
@@ -338,7 +338,7 @@ START_TEST(what_is_written_is_read)
         ck_assert_int_eq(entry->arch.minor, parts[i].arch.minor);
         ck_assert_int_eq(entry->arch.suffix, parts[i].arch.suffix);
         ck_assert_int_eq(entry->isa, parts[i].isa);
-        ck_assert_int_eq(entry->compression, KR__STORED);
+        ck_assert_int_eq(entry->compression, KR_STORED);
         ck_assert_int_eq(kr__fatbin_unpack(entry, &data, &bytes, NULL), KR_OK);
         ck_assert_uint_ge(bytes, i ? sizeof ptx - 1 : cubin.n);
         ck_assert_mem_eq(data, parts[i].data, i ? sizeof ptx - 1 : cubin.n);
@@ -356,24 +356,26 @@ START_TEST(what_is_written_is_read)
     ck_assert_uint_eq(kr__image_bytes(twice, 2 * n), n); /* a pointer alone leads to the first */
     free(twice);
 
-    /* An entry of a kind nobody knows is passed over. */
+    /* An entry of a kind nobody knows is named as such. */
     ((uint8_t *)image)[16] = 0x40;
     ck_assert_int_eq(kr__fatbin_read(image, n, &fatbin, NULL), KR_OK);
-    ck_assert_uint_eq(fatbin->n_entries, 2);
+    ck_assert_uint_eq(fatbin->n_entries, 3);
+    ck_assert_int_eq(fatbin->entries[0].kind, KR_IMAGE_OTHER);
+    ck_assert_uint_eq(fatbin->entries[0].number, 0x40);
     kr__fatbin_free(&fatbin);
     free(image);
 }
 END_TEST
 
 /* One compressed PTX entry, laid out by hand. */
-static size_t make_packed(uint8_t *to, kr__compression compression)
+static size_t make_packed(uint8_t *to, kr_compression compression)
 {
     uint8_t packed[1024];
-    size_t n = compression == KR__ZSTD
+    size_t n = compression == KR_ZSTD
                    ? ZSTD_compress(packed, sizeof packed, ptx, sizeof ptx, 3)
                    : (size_t)LZ4_compress_default(ptx, (char *)packed, sizeof ptx, sizeof packed);
     size_t padded = (n + 7) / 8 * 8;
-    uint64_t flags = 0x11 | (compression == KR__ZSTD ? 0x8000 : 0x2000);
+    uint64_t flags = 0x11 | (compression == KR_ZSTD ? 0x8000 : 0x2000);
     memset(to, 0, 16 + 64 + padded);
     memcpy(to, &(uint32_t){0xba55ed50}, 4);
     memcpy(to + 0x04, (uint16_t[]){1, 16}, 4);
@@ -392,9 +394,9 @@ static size_t make_packed(uint8_t *to, kr__compression compression)
 
 START_TEST(compressed_entries)
 {
-    for (int c = KR__LZ4; c <= KR__ZSTD; c++) {
+    for (int c = KR_LZ4; c <= KR_ZSTD; c++) {
         uint8_t image[2048];
-        size_t n = make_packed(image, (kr__compression)c);
+        size_t n = make_packed(image, (kr_compression)c);
         kr__fatbin *fatbin;
         kr_error err;
         kr_status status = kr__fatbin_read(image, n, &fatbin, &err);
