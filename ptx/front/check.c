@@ -149,6 +149,7 @@ static bool may_discard(const ptx_instr *instr)
     case PTX_OP_MATCH:
         return true;
     case PTX_OP_LD:
+    case PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL:
         return instr->vector > 1;
     default:
         return false;
@@ -309,7 +310,7 @@ static stage address_value(verdict *v, const ptx_operand *operand)
     const ptx_type want = v->instr->type ? v->instr->type : PTX_U64;
     if (operand->kind != PTX_OPERAND_SYMBOL)
         return source(v, operand, 1, want, false);
-    if (v->instr->op != PTX_OP_CVTA && v->instr->op != PTX_OP_MAPA)
+    if (v->instr->op != PTX_OP_CVTA && v->instr->op != PTX_OP_MAPA && v->instr->op != PTX_OP_GETCTARANK)
         return mismatch(v);
     if (operand->variable && !space_agrees(v->instr->space, operand->variable))
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
@@ -813,32 +814,68 @@ static void check_copy(ptx_parser *p, const ptx_instr *instr)
         kr__ptx_error(p, instr->line, "State space incorrect for instruction 'cp.async'");
 }
 
-/* Bulk copies: whole 16 bytes. */
-static void check_bulk(ptx_parser *p, const ptx_instr *instr, const char *title)
+/* Constants that are not any: least, most, and what they are multiples of. */
+static const struct constant_rule {
+    ptx_op op;
+    uint8_t argument;
+    int64_t least, most;
+    uint32_t step;
+} constant_rules[] = {
+    {PTX_OP_CP_ASYNC_BULK, 2, 0, UINT32_MAX, 16},
+    {PTX_OP_CP_REDUCE_ASYNC_BULK, 2, 0, UINT32_MAX, 16},
+    {PTX_OP_CP_ASYNC_BULK_PREFETCH, 1, 0, UINT32_MAX, 16},
+    {PTX_OP_ST_BULK, 1, 0, INT64_MAX, 8},
+    {PTX_OP_ST_BULK, 2, 0, 0, 1},
+    {PTX_OP_SETMAXNREG_INC, 0, 24, 256, 8},
+    {PTX_OP_SETMAXNREG_DEC, 0, 24, 256, 8},
+    {PTX_OP_PMEVENT, 0, 0, 15, 1},
+    {PTX_OP_PMEVENT_MASK, 0, 0, 0xffff, 1},
+    {PTX_OP_FENCE, 1, 128, 128, 1},
+    {PTX_OP_TENSORMAP_CP_FENCEPROXY, 2, 128, 128, 1},
+};
+
+static void check_constants(ptx_parser *p, const ptx_instr *instr, const char *title)
 {
-    for (size_t i = 0; i < instr->n_operands; i++) {
-        const ptx_operand *size = &instr->operands[i];
-        if (size->kind == PTX_OPERAND_IMMEDIATE && size->bits % 16)
+    for (const struct constant_rule *rule = constant_rules; rule < constant_rules + KR_COUNT(constant_rules);
+         rule++) {
+        const ptx_operand *at = &instr->operands[rule->argument];
+        if (instr->op != rule->op || instr->n_operands <= rule->argument || at->kind != PTX_OPERAND_IMMEDIATE)
+            continue;
+        const long long value = at->bits, least = rule->least, most = rule->most;
+        if (value % rule->step)
+            kr__ptx_error(p, instr->line,
+                          "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of %u",
+                          rule->argument, title, value, rule->step);
+        else if (least == most && value != least)
+            kr__ptx_error(p, instr->line,
+                          "Argument %u of instruction '%s': unexpected value '%lld', expected to be %lld",
+                          rule->argument, title, value, least);
+        else if (value < least || value > most)
             kr__ptx_error(
                 p, instr->line,
-                "Argument %zu of instruction '%s': unexpected value '%lld', expected to be multiple of 16", i, title,
-                (long long)size->bits);
+                "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range [%lld..%lld]",
+                rule->argument, title, value, least, most);
     }
 }
 
-/* st.bulk: zeros, eight at a time */
-static void check_fill(ptx_parser *p, const ptx_instr *instr)
+/* tensormap.replace: which of five dimensions, which of a field's values */
+static void check_field(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
 {
-    const ptx_operand *size = &instr->operands[1], *value = &instr->operands[2];
-    if (size->kind == PTX_OPERAND_IMMEDIATE && size->bits % 8)
-        kr__ptx_error(
-            p, instr->line,
-            "Argument 1 of instruction 'st.bulk': unexpected value '%lld', expected to be multiple of 8",
-            (long long)size->bits);
-    if (value->bits)
+    static const uint8_t most[] = {
+        [PTX_FIELD_BOX_DIM] = 4,       [PTX_FIELD_GLOBAL_DIM] = 4,        [PTX_FIELD_GLOBAL_STRIDE] = 4,
+        [PTX_FIELD_ELEMENT_STRIDE] = 4, [PTX_FIELD_ELEMTYPE] = 15,         [PTX_FIELD_INTERLEAVE_LAYOUT] = 2,
+        [PTX_FIELD_SWIZZLE_MODE] = 4,  [PTX_FIELD_SWIZZLE_ATOMICITY] = 3, [PTX_FIELD_FILL_MODE] = 1};
+    const uint8_t field = spelling->values[PTX_KIND_FIELD];
+    const ptx_operand *value = &instr->operands[1];
+    if (most[field] && (value->bits < 0 || value->bits > most[field]))
         kr__ptx_error(p, instr->line,
-                      "Argument 2 of instruction 'st.bulk': unexpected value '%lld', expected to be zero",
-                      (long long)value->bits);
+                      "Argument 1 of instruction 'tensormap.replace': value '%lld' expected to be in range [0..%u] "
+                      "when .%s modifier is used.",
+                      (long long)value->bits, most[field], kr__ptx_value_text(PTX_KIND_FIELD, field));
+    else if (field == PTX_FIELD_ELEMTYPE && value->bits > 12)
+        kr__ptx_has(p, instr->line, "tensormap.replace.elemtype of fewer than 8 bits", 87, PTX_OWN100);
+    else if (field == PTX_FIELD_SWIZZLE_MODE && value->bits > 3)
+        kr__ptx_has(p, instr->line, "tensormap.replace.swizzle_mode of 96 bytes", 88, PTX_SM103A);
 }
 
 /* What tensor copies do only of some dimensions: rows of two, im2col of three and more. */
@@ -1151,18 +1188,18 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
     case PTX_OP_MULTIMEM_RED:
         check_order(p, instr, title);
         break;
-    case PTX_OP_ST_BULK:
-        check_fill(p, instr);
-        break;
     case PTX_OP_RED_ASYNC:
         if (instr->order == PTX_MMIO && spelling->values[PTX_KIND_ORDER] != PTX_RELEASE)
             kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.release' for instruction '%s'",
                           title);
         break;
-    case PTX_OP_CP_ASYNC_BULK:
-    case PTX_OP_CP_ASYNC_BULK_PREFETCH:
-    case PTX_OP_CP_REDUCE_ASYNC_BULK:
-        check_bulk(p, instr, title);
+    case PTX_OP_ALLOCA:
+        if (instr->n_operands > 2 &&
+            (instr->operands[2].bits <= 0 || (instr->operands[2].bits & (instr->operands[2].bits - 1))))
+            kr__ptx_error(p, instr->line, "Alignment must be a power of two");
+        break;
+    case PTX_OP_TENSORMAP_REPLACE:
+        check_field(p, spelling, instr);
         break;
     case PTX_OP_CP_ASYNC_BULK_TENSOR:
     case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
@@ -1234,6 +1271,7 @@ void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr 
     for (v.form = forms; v.form->operands; v.form++)
         if (judge(&v, spelling->modifiers) == RIGHT) {
             note_needs(v, spelling->modifiers);
+            check_constants(p, instr, v.title);
             check_single(p, spelling, instr, v.title);
             return;
         }

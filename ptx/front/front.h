@@ -98,7 +98,8 @@ typedef unsigned __int128 ptx_set;
             X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)                            \
                 X(RNA) /* in a form: of ROUND only these */                                             \
         X(SPACES) /* a second state space */                                                            \
-            X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO)
+            X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) \
+                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID)
 
 enum {
     PTX_FIRST_KIND = 63,
@@ -119,6 +120,28 @@ typedef enum ptx_mode {
     PTX_MODE_IM2COL_NO_OFFS
 } ptx_mode;
 
+typedef enum ptx_proxy {
+    PTX_PROXY_ALIAS,
+    PTX_PROXY_ASYNC,
+    PTX_PROXY_ASYNC_GENERIC,
+    PTX_PROXY_TENSORMAP_GENERIC
+} ptx_proxy;
+
+/* Of a tensor map. */
+typedef enum ptx_field {
+    PTX_FIELD_GLOBAL_ADDRESS,
+    PTX_FIELD_RANK,
+    PTX_FIELD_BOX_DIM,
+    PTX_FIELD_GLOBAL_DIM,
+    PTX_FIELD_GLOBAL_STRIDE,
+    PTX_FIELD_ELEMENT_STRIDE,
+    PTX_FIELD_ELEMTYPE,
+    PTX_FIELD_INTERLEAVE_LAYOUT,
+    PTX_FIELD_SWIZZLE_MODE,
+    PTX_FIELD_SWIZZLE_ATOMICITY,
+    PTX_FIELD_FILL_MODE
+} ptx_field;
+
 /* Of a kind of modifiers only some values. */
 typedef struct ptx_only {
     uint8_t kind;
@@ -129,6 +152,11 @@ typedef struct ptx_only {
 enum {
     PTX_FIRST_SET = 200,
     PTX_SM90A = PTX_FIRST_SET,
+    PTX_OWN90,  /* sm_90a and all later ones that are of an architecture or a family: sm_100a, sm_100f */
+    PTX_OWN100, /* those from sm_100 on */
+    PTX_SM100F, /* those of sm_100's family and its neighbours' */
+    PTX_SM100F_120A,
+    PTX_SM103A
 };
 
 /* One way of writing an instruction. */

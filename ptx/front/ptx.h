@@ -103,7 +103,10 @@ typedef enum ptx_flag {
     PTX_PARITY = 1ull << 32, PTX_EXPECT_TX = 1ull << 33, PTX_NO_COMPLETE = 1ull << 34, /* mbarrier */
     PTX_COMPLETE_TX = 1ull << 35, PTX_BULK_GROUP = 1ull << 36, /* how a bulk copy says that it is complete */
     PTX_MULTICAST = 1ull << 37, PTX_CP_MASK = 1ull << 38,
-    PTX_READ = 1ull << 39 /* cp.async.bulk.wait_group */
+    PTX_READ = 1ull << 39, /* cp.async.bulk.wait_group */
+    PTX_MULTICAST_ALL = 1ull << 40, PTX_IS_CANCELED = 1ull << 41, /* clusterlaunchcontrol */
+    PTX_B1024 = 1ull << 42, /* tensormap.replace */
+    PTX_MBARRIER_INIT = 1ull << 43 /* fence */
 } ptx_flag;
 
 typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;

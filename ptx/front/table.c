@@ -111,10 +111,19 @@ uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa)
 
 #define BIT(target) (1ull << SM_##target)
 
+#define FAMILY(sm) (BIT(sm##f) | BIT(sm##a))
+#define FAMILY100 (FAMILY(100) | FAMILY(101) | FAMILY(103) | FAMILY(110))
+#define OWN100 (FAMILY100 | FAMILY(120) | FAMILY(121))
+
 uint64_t kr__ptx_targets(unsigned sm)
 {
     static const uint64_t sets[] = {
         [PTX_SM90A - PTX_FIRST_SET] = BIT(90a),
+        [PTX_SM103A - PTX_FIRST_SET] = BIT(103a),
+        [PTX_OWN90 - PTX_FIRST_SET] = BIT(90a) | OWN100,
+        [PTX_OWN100 - PTX_FIRST_SET] = OWN100,
+        [PTX_SM100F - PTX_FIRST_SET] = FAMILY100,
+        [PTX_SM100F_120A - PTX_FIRST_SET] = FAMILY100 | BIT(120a) | BIT(121a),
     };
     if (sm >= PTX_FIRST_SET)
         return sets[sm - PTX_FIRST_SET];
