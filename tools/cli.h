@@ -100,6 +100,7 @@ int run_compile(const invocation *cli);
 int run_link(const invocation *cli);
 int run_version(const invocation *cli);
 int run_check(const invocation *cli);
+int run_inspect(const invocation *cli);
 int run_doctor(const invocation *cli);
 int run_completion(const invocation *cli);
 

@@ -45,6 +45,8 @@ const cli_command commands[] = {
     {"link", "join PTX, cubins, fatbins and LTO-IR into one image", "FILE...",
      "kregistry link a.ptx b.cubin -o both.cubin --arch sm_90",
      BIT(OUTPUT) | BIT(ARCH) | BIT(OPTION) | BIT(NVJITLINK), 1, MAX_INPUTS, run_link},
+    {"inspect", "what a file of device code holds", "FILE", "kregistry inspect libkernels.so --json", 0, 1, 1,
+     run_inspect},
     {"doctor", "find what is wrong on this machine", "", "kregistry doctor --json", 0, 0, 0, run_doctor},
     {"version", "of the command, library, NVRTC and driver", "", "kregistry version --json", 0, 0, 0,
      run_version},

@@ -104,7 +104,8 @@ typedef struct kr_image_contents {
     int address_bits;    /* PTX: 64, 32; else 0 */
     int min_isa;         /* PTX: the lowest .version that has all it uses; 0: not known */
     kr_cc min_target;    /* PTX: the same of .target; cubin: its arch; major 0: not known */
-    int min_driver;      /* the lowest CUDA version whose driver takes it: 12000; 0: not known */
+    int min_driver; /* the same of the driver, as the CUDA version that it came with: 12000; 0: not known */
+    int driver;     /* the lowest that takes the image as it is: PTX by its .version */
 } kr_image_contents;
 
 /* Unpacks and reads one image; its unpacked bytes are freed before the call returns. KR_NOT_FOUND past the

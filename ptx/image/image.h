@@ -152,4 +152,38 @@ typedef struct kr__fatbin_part {
 kr_status kr__fatbin_write(const kr__fatbin_part *parts, size_t n_parts, void **ret_image, size_t *ret_bytes,
                            kr_error *err);
 
+/* ---- what holds fatbins ---- */
+
+typedef struct kr__host_part {
+    size_t at, end;      /* of one fatbin or several, in the file */
+    const char *section; /* inside the file's bytes, or "": none is known */
+} kr__host_part;
+
+/* An ELF file for a host. */
+typedef struct kr__host {
+    size_t n_parts;
+    kr__host_part *parts; /* in the file's order */
+    kr__arena arena;
+} kr__host;
+
+/* Finds the fatbins; they are not read. KR_CORRUPT: no ELF file, or a damaged one. The bytes must outlive the
+ * result. */
+kr_status kr__host_read(const void *file, size_t bytes, kr__host **ret_host, kr_error *err);
+void kr__host_free(kr__host **host);
+
+typedef struct kr__archive_member {
+    const char *name;
+    size_t at, bytes; /* in the file */
+} kr__archive_member;
+
+typedef struct kr__archive {
+    size_t n_members;
+    kr__archive_member *members; /* without the archive's own tables */
+    kr__arena arena;
+} kr__archive;
+
+/* The members of an archive (.a). KR_CORRUPT: it is damaged. */
+kr_status kr__archive_read(const void *file, size_t bytes, kr__archive **ret_archive, kr_error *err);
+void kr__archive_free(kr__archive **archive);
+
 #endif

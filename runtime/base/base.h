@@ -114,4 +114,8 @@ kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_dat
                              kr_error *err);
 bool kr__file_exists(const char *path);
 
+/* A regular file as memory that is read alone. Empty: NULL and 0. */
+kr_status kr__file_map(const char *path, const void **ret_data, size_t *ret_bytes, kr_error *err);
+void kr__file_unmap(const void *data, size_t bytes); /* accepts NULL */
+
 #endif

@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Devices and pipes have no end, or keep one waiting: they are refused before anything is read. */
-static kr_status open_regular(const char *path, int *ret_fd, kr_error *err)
+static kr_status open_regular(const char *path, int *ret_fd, size_t *ret_bytes, kr_error *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat facts;
@@ -25,6 +26,7 @@ static kr_status open_regular(const char *path, int *ret_fd, kr_error *err)
                                       : KR_FAIL(err, KR_IO, "%s is not a regular file", path);
     }
     *ret_fd = fd;
+    *ret_bytes = (size_t)facts.st_size;
     return KR_OK;
 }
 
@@ -32,7 +34,8 @@ kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_dat
                              kr_error *err)
 {
     int fd = -1;
-    const kr_status status = open_regular(path, &fd, err);
+    size_t bytes; /* may grow while it is read */
+    const kr_status status = open_regular(path, &fd, &bytes, err);
     if (status)
         return status;
     kr__text text = {0};
@@ -66,4 +69,28 @@ kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr
 bool kr__file_exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+kr_status kr__file_map(const char *path, const void **ret_data, size_t *ret_bytes, kr_error *err)
+{
+    int fd = -1;
+    size_t bytes;
+    const kr_status status = open_regular(path, &fd, &bytes, err);
+    if (status)
+        return status;
+    void *data = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    const int number = errno;
+    close(fd);
+    if (data == MAP_FAILED)
+        return KR_FAIL_ERRNO(err, number == ENOMEM ? KR_OUT_OF_HOST_MEMORY : KR_IO, number, "cannot map %s",
+                             path);
+    *ret_data = data;
+    *ret_bytes = bytes;
+    return KR_OK;
+}
+
+void kr__file_unmap(const void *data, size_t bytes)
+{
+    if (data)
+        munmap((void *)data, bytes);
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One image: unpacked, read, and what it needs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/inspect/inspect.h"
+#include "runtime/driver/driver.h"
+
+typedef struct contents {
+    kr_image_contents public; /* first: what callers have is this */
+    kr__cubin *cubin;         /* what it points into */
+    kr__ptx_outline *outline;
+} contents;
+
+/* ---- which driver ---- */
+
+/* From CUDA 11 on every driver of a major version takes the cubins of all its toolkits (CUDA compatibility
+ * guide, minor version compatibility). 0: not known. */
+static int driver_of_toolkit(int toolkit)
+{
+    return toolkit >= 11000 ? toolkit / 1000 * 1000 : toolkit;
+}
+
+/* ---- kinds ---- */
+
+static kr_status read_ptx(const char *text, size_t bytes, contents *c, kr_error *err)
+{
+    const kr_status status = kr__ptx_outline_read(text, bytes, &c->outline, err);
+    if (status)
+        return status;
+    const kr__ptx_outline *outline = c->outline;
+    c->public.n_kernels = outline->n_kernels;
+    c->public.kernels = outline->kernels;
+    c->public.n_variables = outline->n_variables;
+    c->public.variables = outline->variables;
+    c->public.address_bits = outline->address_bits;
+    c->public.driver = kr__isa_driver(outline->head.isa);
+    return KR_OK;
+}
+
+static kr_status read_cubin(const char *image, size_t bytes, contents *c, kr_error *err)
+{
+    const kr_status status = kr__cubin_read(image, bytes, &c->cubin, err);
+    if (status)
+        return status;
+    const kr__cubin *cubin = c->cubin;
+    c->public.n_kernels = cubin->n_kernels;
+    c->public.kernels = cubin->kernels;
+    c->public.n_variables = cubin->n_variables;
+    c->public.variables = cubin->variables;
+    c->public.abi = cubin->abi;
+    c->public.toolkit = cubin->toolkit;
+    c->public.is_relocatable = !cubin->linked;
+    c->public.min_target = cubin->arch;
+    c->public.driver = c->public.min_driver = driver_of_toolkit(cubin->toolkit);
+    return KR_OK;
+}
+
+static kr_status read_unpacked(kr_image_kind kind, const char *data, size_t bytes, contents *c, kr_error *err)
+{
+    switch (kind) {
+    case KR_IMAGE_PTX:
+        return read_ptx(data, bytes, c, err);
+    case KR_IMAGE_CUBIN:
+        return read_cubin(data, bytes, c, err);
+    default: /* nothing that could be read */
+        return KR_OK;
+    }
+}
+
+/* What is stored as it is is read in place. */
+static kr_status read_image(const kr_inspection *in, const kr_image_info *info, contents *c, kr_error *err)
+{
+    const char *stored = (const char *)in->bytes + info->offset;
+    if (info->compression == KR_STORED)
+        return read_unpacked(info->kind, stored,
+                             info->kind == KR_IMAGE_PTX ? strnlen(stored, info->bytes) : info->bytes, c, err);
+    const kr__fatbin_entry entry = {.kind = info->kind,
+                                    .compression = info->compression,
+                                    .payload = stored,
+                                    .payload_bytes = info->stored_bytes,
+                                    .bytes = info->bytes};
+    char *data;
+    size_t bytes;
+    kr_status status = kr__fatbin_unpack(&entry, &data, &bytes, err);
+    if (status)
+        return status;
+    status = read_unpacked(info->kind, data, bytes, c, err);
+    free(data);
+    return status;
+}
+
+kr_status kr_inspection_read(const kr_inspection *inspection, size_t index, kr_image_contents **ret_contents,
+                             kr_error *err)
+{
+    KR_REQUIRE(err, inspection, ret_contents);
+    const kr_image_info *info = kr_inspection_image(inspection, index);
+    if (!info)
+        return KR_FAIL(err, KR_NOT_FOUND, "%s has %zu images, so none of index %zu", inspection->name,
+                       inspection->n_images, index);
+    contents *c = kr__alloc(1, sizeof *c, err);
+    if (!c)
+        return KR_OUT_OF_HOST_MEMORY;
+    const kr_status status = read_image(inspection, info, c, err);
+    kr_image_contents *public = &c->public;
+    if (status) {
+        kr_image_contents_destroy(&public);
+        kr__error_image(err, inspection->name);
+        return kr__while(err, status, "reading image %zu (%s%s) at offset 0x%zx of %s", index,
+                         kr_image_kind_name(info->kind), info->compression ? ", unpacked" : "", info->offset,
+                         inspection->name);
+    }
+    *ret_contents = public;
+    return KR_OK;
+}
+
+void kr_image_contents_destroy(kr_image_contents **public)
+{
+    if (!public || !*public)
+        return;
+    contents *c = (contents *)*public;
+    *public = NULL;
+    kr__cubin_free(&c->cubin);
+    kr__ptx_outline_free(&c->outline);
+    free(c);
+}

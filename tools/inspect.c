@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- what both ways of saying it need ---- */
+
+static unsigned product(const unsigned of[3])
+{
+    return of[0] * of[1] * of[2];
+}
+
+/* A block of the size that is required is the largest there is. 0: no bound is written. */
+static unsigned max_threads(const kr_image_kernel *kernel)
+{
+    return product(kernel->required_threads) ? product(kernel->required_threads)
+                                             : product(kernel->max_threads);
+}
+
+/* "8.7" of 87; "" of 0. */
+static const char *isa_text(int isa, char text[16])
+{
+    text[0] = '\0';
+    if (isa)
+        snprintf(text, 16, "%d.%d", isa / 10, isa % 10);
+    return text;
+}
+
+static const char *known_version(int version, char text[16])
+{
+    return version ? version_text(version, text) : "";
+}
+
+static const char *known_arch(kr_image_kind kind, kr_cc arch, char text[24])
+{
+    return arch.major ? arch_text(kind, arch, text) : "";
+}
+
+/* ---- JSON ---- */
+
+static json_t *positive(uint64_t value)
+{
+    return value ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *extent(const unsigned of[3])
+{
+    return product(of) ? json_dim3(of) : json_null();
+}
+
+static json_t *kernel_json(const kr_image_kernel *kernel, bool is_machine_code)
+{
+    json_t *params = json_array(), *entry;
+    for (size_t i = 0; i < kernel->n_params; i++)
+        json_array_append_new(params, json_pack("{s:I, s:I}", "offset", (json_int_t)kernel->params[i].offset,
+                                                "size", (json_int_t)kernel->params[i].bytes));
+    entry = json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name", json_any_text(kernel->name),
+                      "params", params, "param_bytes", (json_int_t)kernel->param_bytes, "max_threads",
+                      positive(max_threads(kernel)), "required_threads", extent(kernel->required_threads),
+                      "cluster", extent(kernel->cluster), "max_cluster", positive(kernel->max_cluster),
+                      "max_registers", positive((unsigned)kernel->max_registers));
+    const struct {
+        const char *key;
+        uint64_t value;
+    } decided[] = {{"registers", (unsigned)kernel->registers},
+                   {"shared_bytes", kernel->shared_bytes},
+                   {"local_bytes", kernel->local_bytes},
+                   {"barriers", (unsigned)kernel->barriers},
+                   {"code_bytes", kernel->code_bytes}};
+    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
+        json_object_set_new(entry, decided[i].key,
+                            is_machine_code ? json_integer((json_int_t)decided[i].value) : json_null());
+    return entry;
+}
+
+static json_t *variable_json(const kr_image_variable *variable)
+{
+    return json_pack("{s:o, s:o, s:s}", "name", json_any_text(variable->name), "bytes",
+                     positive(variable->bytes), "space", variable->is_const ? "const" : "global");
+}
+
+static json_t *image_json(const kr_image_info *info, const kr_image_contents *c)
+{
+    char isa[16], min_isa[16], driver[16], min_driver[16], toolkit[16], arch[24], min_target[24];
+    const bool is_cubin = info->kind == KR_IMAGE_CUBIN;
+    json_t *entries = json_array(), *globals = json_array();
+    for (size_t i = 0; i < c->n_kernels; i++)
+        json_array_append_new(entries, kernel_json(&c->kernels[i], is_cubin));
+    for (size_t i = 0; i < c->n_variables; i++)
+        json_array_append_new(globals, variable_json(&c->variables[i]));
+    json_t *image = json_pack(
+        "{s:s, s:o, s:o, s:I, s:b, s:s, s:I, s:I, s:o, s:o}", "kind", kr_image_kind_name(info->kind), "arch",
+        json_text(known_arch(info->kind, info->arch, arch)), "isa", json_text(isa_text(info->isa, isa)),
+        "bytes", (json_int_t)info->bytes, "compressed", info->compression != KR_STORED, "compression",
+        kr_compression_name(info->compression), "stored_bytes", (json_int_t)info->stored_bytes, "offset",
+        (json_int_t)info->offset, "entries", entries, "globals", globals);
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"min_isa", isa_text(c->min_isa, min_isa)},
+                 {"min_target", known_arch(info->kind, c->min_target, min_target)},
+                 {"min_driver", known_version(c->min_driver, min_driver)},
+                 {"driver", known_version(c->driver, driver)},
+                 {"toolkit", known_version(c->toolkit, toolkit)},
+                 {"member", info->member},
+                 {"section", info->section},
+                 {"name", info->name},
+                 {"options", info->options},
+                 {"flags", info->flags}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        json_object_set_new(image, texts[i].key, json_text(texts[i].text));
+    json_object_set_new(image, "abi", positive((unsigned)c->abi));
+    json_object_set_new(image, "address_bits", positive((unsigned)c->address_bits));
+    json_object_set_new(image, "fatbin_kind", positive(info->fatbin_kind));
+    json_object_set_new(image, "relocatable", is_cubin ? json_boolean(c->is_relocatable) : json_null());
+    return image;
+}
+
+/* ---- text ---- */
+
+static void print_kernel(const kr_image_kernel *kernel, bool is_machine_code)
+{
+    printf("    ");
+    put_text(stdout, kernel->name);
+    printf("(");
+    for (size_t i = 0; i < kernel->n_params; i++)
+        printf("%s%zu:%zu", i ? " " : "", kernel->params[i].offset, kernel->params[i].bytes);
+    printf(")");
+    if (is_machine_code)
+        printf(", %d registers, %zu bytes shared, %zu local", kernel->registers, kernel->shared_bytes,
+               kernel->local_bytes);
+    const unsigned *required = kernel->required_threads, *cluster = kernel->cluster;
+    if (product(required))
+        printf(", %ux%ux%u threads", required[0], required[1], required[2]);
+    else if (max_threads(kernel))
+        printf(", at most %u threads", max_threads(kernel));
+    if (product(cluster))
+        printf(", clusters of %ux%ux%u", cluster[0], cluster[1], cluster[2]);
+    if (kernel->max_cluster)
+        printf(", clusters of at most %u", kernel->max_cluster);
+    printf("\n");
+}
+
+static void print_said(const char *what, const char *text)
+{
+    if (!*text)
+        return;
+    printf(", %s", what);
+    put_text(stdout, text);
+}
+
+static void print_image(const kr_image_info *info, const kr_image_contents *c, size_t index)
+{
+    char arch[24], text[24];
+    const bool is_cubin = info->kind == KR_IMAGE_CUBIN;
+    printf("  %zu: %s %s, %zu bytes", index, kr_image_kind_name(info->kind),
+           known_arch(info->kind, info->arch, arch), info->bytes);
+    if (info->compression != KR_STORED)
+        printf(", %s of %zu", kr_compression_name(info->compression), info->stored_bytes);
+    printf(", at 0x%zx", info->offset);
+    print_said("of ", info->member);
+    print_said("in ", info->section);
+    print_said("ISA ", isa_text(info->isa, text));
+    print_said("needs ISA ", isa_text(c->min_isa, text));
+    if (!is_cubin)
+        print_said("needs ", known_arch(info->kind, c->min_target, text));
+    print_said("toolkit ", known_version(c->toolkit, text));
+    print_said("driver ", known_version(c->driver, text));
+    if (c->is_relocatable)
+        printf(", relocatable");
+    print_said("made of ", info->name);
+    print_said("options ", info->options);
+    printf("\n");
+    for (size_t i = 0; i < c->n_kernels; i++)
+        print_kernel(&c->kernels[i], is_cubin);
+    for (size_t i = 0; i < c->n_variables; i++) {
+        printf("    %s ", c->variables[i].is_const ? "const" : "global");
+        put_text(stdout, c->variables[i].name);
+        printf(", %zu bytes\n", c->variables[i].bytes);
+    }
+}
+
+/* ---- the command ---- */
+
+/* One image after another, so that what is unpacked is one image's alone. */
+static kr_status inspect(const invocation *cli, const kr_inspection *inspection, json_t *images,
+                         kr_error *err)
+{
+    for (size_t i = 0; i < kr_inspection_n_images(inspection); i++) {
+        kr_image_contents *contents = NULL;
+        const kr_status status = kr_inspection_read(inspection, i, &contents, err);
+        if (status)
+            return status;
+        const kr_image_info *info = kr_inspection_image(inspection, i);
+        if (cli->json)
+            json_array_append_new(images, image_json(info, contents));
+        else
+            print_image(info, contents, i);
+        kr_image_contents_destroy(&contents);
+    }
+    return KR_OK;
+}
+
+int run_inspect(const invocation *cli)
+{
+    kr_inspection *inspection = NULL;
+    kr_error err;
+    json_t *images = json_array();
+    kr_status status = kr_inspection_open(cli->operands[0], &inspection, &err);
+    const size_t n = status ? 0 : kr_inspection_n_images(inspection);
+    const char *kind = status ? "" : kr_inspection_kind(inspection);
+    if (!status && !cli->json) {
+        put_text(stdout, cli->operands[0]);
+        printf(": %s, %zu image%s%s\n", kind, n, n == 1 ? "" : "s", n ? "" : ": no device code is in it");
+    }
+    if (!status)
+        status = inspect(cli, inspection, images, &err);
+    const int code = n ? EXIT_DONE : EXIT_NOT_SO; /* an answer, not an error */
+    if (!status && cli->json)
+        cli_print(json_pack("{s:s, s:O, s:o}", "kind", kind, "images", images, "reason",
+                            json_text(n ? NULL : "no device code is in it")),
+                  code);
+    kr_inspection_destroy(&inspection);
+    json_decref(images);
+    return status ? cli_fail(cli, &err) : code;
+}
