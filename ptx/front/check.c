@@ -781,15 +781,18 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
         kr__ptx_error(p, instr->line, "global state space expected for feature '256 bit wide load/store'");
 }
 
-static void check_barrier(ptx_parser *p, const ptx_instr *instr)
+static void check_barrier(ptx_parser *p, const ptx_instr *instr, const char *title)
 {
     const size_t at = instr->flags & PTX_RED ? 1 : 0;
     if (instr->flags & PTX_WARP || instr->n_operands <= at)
         return;
     const ptx_operand *barrier = &instr->operands[at], *threads = &instr->operands[at + 1];
+    if (instr->flags & PTX_ARRIVE && threads->kind == PTX_OPERAND_IMMEDIATE && threads->bits == 0)
+        kr__ptx_error(p, instr->line, "Instruction '%s.arrive' requires a non-zero thread count argument",
+                      title);
     if (barrier->kind == PTX_OPERAND_IMMEDIATE && (uint64_t)barrier->bits > 15)
-        kr__ptx_error(p, instr->line, "Barrier number '%lld' out of range, expected to be in range [0..15]",
-                      (long long)barrier->bits);
+        kr__ptx_error(p, instr->line, "Barrier number '%llu' out of range, expected to be in range [0..15]",
+                      (unsigned long long)barrier->bits);
     if (instr->n_operands > at + 1 && threads->kind == PTX_OPERAND_IMMEDIATE && threads->bits % 32)
         kr__ptx_error(p, instr->line,
                       "Number of threads participating in barrier must be in multiple of warp size");
@@ -1178,7 +1181,7 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                           kr__ptx_type_name(instr->type), atomic_name(instr->sub));
         break;
     case PTX_OP_BAR:
-        check_barrier(p, instr);
+        check_barrier(p, instr, title);
         break;
     case PTX_OP_CP_ASYNC:
         check_copy(p, instr);

@@ -126,9 +126,12 @@ static void settle(sc_block *block)
 
 static void check_count(const sc_warp *warp, const sc_code *in, unsigned index, uint32_t expected)
 {
-    const sc_barrier *barrier = &warp->block->barriers[index];
+    const sc_barrier *barrier = &warp->block->barriers[sc_barrier_of(index)];
     const unsigned lane = first_of(warp->mask);
-    if (in->b != SC_NO_SLOT && (expected == 0 || expected % SC_LANES))
+    if (index >= SC_BARRIERS)
+        report(warp, lane, in->line, "barrier %u: a block has %u of them, and this is taken for number %u",
+               index, SC_BARRIERS, sc_barrier_of(index));
+    else if (in->b != SC_NO_SLOT && (expected == 0 || expected % SC_LANES))
         report(warp, lane, in->line, "barrier %u for %u threads, which is no multiple of a warp's 32", index,
                expected);
     else if (barrier->arrived && barrier->expected != expected)
@@ -145,20 +148,19 @@ static void check_count(const sc_warp *warp, const sc_code *in, unsigned index, 
 static const sc_code *run_barrier(sc_warp *warp, const sc_code *in)
 {
     sc_block *block = warp->block;
-    const unsigned lane = first_of(warp->mask), index = words(warp, in->a)[lane];
-    if (index < SC_BARRIERS) {
-        sc_arrival *arrival = &block->check->arrivals->of[warp->index][index];
-        if (sc__checking(SC_CHECK_SYNC))
-            check_count(warp, in, index, in->b == SC_NO_SLOT ? 0 : words(warp, in->b)[lane]);
-        arrival->again |= (arrival->lanes & warp->mask) != 0;
-        arrival->elsewhere |= arrival->lanes && arrival->line != in->line;
-        arrival->lanes |= warp->mask;
-        arrival->line = in->line;
-        arrival->waits |= in->imm != SC_BARRIER_ARRIVE;
-        block->check->arrivals->warps[index] |= 1u << warp->index;
-        if (block->check->clocks)
-            sc__race_arrive(warp, index);
-    }
+    const unsigned lane = first_of(warp->mask), number = words(warp, in->a)[lane],
+                   index = sc_barrier_of(number);
+    sc_arrival *arrival = &block->check->arrivals->of[warp->index][index];
+    if (sc__checking(SC_CHECK_SYNC))
+        check_count(warp, in, number, in->b == SC_NO_SLOT ? 0 : words(warp, in->b)[lane]);
+    arrival->again |= (arrival->lanes & warp->mask) != 0;
+    arrival->elsewhere |= arrival->lanes && arrival->line != in->line;
+    arrival->lanes |= warp->mask;
+    arrival->line = in->line;
+    arrival->waits |= in->imm != SC_BARRIER_ARRIVE;
+    block->check->arrivals->warps[index] |= 1u << warp->index;
+    if (block->check->clocks)
+        sc__race_arrive(warp, index);
     const sc_code *next = sc__run_barrier(warp, in);
     settle(block);
     return next;

@@ -228,6 +228,19 @@ static void use_words(sc_tile_access *tiles)
     fragment->each = 1;
 }
 
+/* As CUDA 13.0's assembler has it for sm_90 (seen with nvdisasm): of A and B in shared memory, rows of 16
+ * bytes by ldmatrix; else what a register holds, and of C and D a pair; or an element, where neighbours in
+ * memory are none in a register and no transposition follows, as it does for elements of 16 bits. */
+static uint8_t piece_bytes_of(const sc_tile_access *tiles, bool is_result, ptx_space space)
+{
+    const sc_fragment *fragment = &tiles->fragment;
+    const bool is_wide = fragment->type == PTX_TF32 || fragment->type == PTX_F64;
+    const bool together = tiles->by_lines || fragment->bits == 16;
+    if (!is_result && !is_wide && together && space == PTX_SPACE_SHARED)
+        return 16;
+    return (uint8_t)(fragment->bits / 8 * (together ? fragment->each : 1));
+}
+
 static void decode_tiles(sc_decoder *decoder, bool loads)
 {
     const ptx_instr *instr = decoder->instr;
@@ -242,6 +255,8 @@ static void decode_tiles(sc_decoder *decoder, bool loads)
     const unsigned across = tiles->by_lines ? fragment->columns : fragment->lines;
     const unsigned tight = fragment->type == PTX_B1 ? across * 32 : across;
     use_words(tiles);
+    const bool is_ab = instr->op == PTX_OP_WMMA_LOAD_A || instr->op == PTX_OP_WMMA_LOAD_B;
+    tiles->piece_bytes = piece_bytes_of(tiles, !is_ab, instr->space);
     take_registers(decoder, registers, loads, fragment);
     if (loads && fragment->type == PTX_F16 && registers->n_elements == 8)
         fragment->n_elements = 16; /* what is left over repeats the others */

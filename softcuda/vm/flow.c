@@ -413,10 +413,8 @@ HANDLER(move_predicate)
 
 HANDLER(barrier)
 {
-    const uint32_t index = uniform(warp, in->a), expected = in->b == SC_NO_SLOT ? 0 : uniform(warp, in->b);
-    if (index >= SC_BARRIERS)
-        return sc__fault(warp, in, SC_FAULT_ILLEGAL_INSTRUCTION, first_lane(warp), 0,
-                         "barrier %u: a block has 16 of them", index);
+    const uint32_t index = sc_barrier_of(uniform(warp, in->a));
+    const uint32_t expected = in->b == SC_NO_SLOT ? 0 : uniform(warp, in->b);
     return sc__barrier(warp, in, index, expected, in->c == SC_NO_SLOT ? 0 : sc_predicate(warp, in->c));
 }
 

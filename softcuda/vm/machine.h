@@ -123,7 +123,7 @@ struct sc_kernel {
     uint32_t shared_bytes; /* static, all of the closure */
     uint32_t stack_bytes;  /* local memory of a thread, as far as it is known */
     bool stack_is_open;    /* recursion, calls through pointers or alloca take more */
-    bool blocks_may_wait;  /* for each other: it has a volatile, atomic or other strong access of global memory */
+    bool blocks_may_wait;  /* for each other: it has a strong access of global memory, or an atomic */
     const ptx_file *files; /* that .loc names */
 };
 
@@ -213,6 +213,12 @@ typedef struct sc_barrier {
     uint32_t arrived, expected; /* threads; expected 0: all that live */
     uint32_t votes_count;       /* bar.red */
 } sc_barrier;
+
+/* Of a barrier's number the low bits count, as in assembled code; an H200 takes 16. */
+static inline uint32_t sc_barrier_of(uint32_t number)
+{
+    return number % SC_BARRIERS;
+}
 
 struct sc_block {
     sc_job *job;

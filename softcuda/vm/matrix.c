@@ -224,6 +224,13 @@ const sc_code *sc__run_mma(sc_warp *warp, const sc_code *in)
 
 /* ---- wmma.load, wmma.store ---- */
 
+/* Is the piece of memory aligned that the element at that line and column comes in? */
+static bool is_aligned(const sc_tile_access *tiles, uint64_t address, unsigned line, unsigned column)
+{
+    const unsigned bytes = tiles->fragment.bits / 8, place = (tiles->by_lines ? column : line) * bytes;
+    return (address - place % tiles->piece_bytes) % tiles->piece_bytes == 0;
+}
+
 /* Host addresses of an element of every lane. */
 static bool find_elements(sc_warp *warp, const sc_code *in, unsigned element)
 {
@@ -238,6 +245,13 @@ static bool find_elements(sc_warp *warp, const sc_code *in, unsigned element)
         const uint64_t by = stride[lane] >> tiles->stride_shift;
         const uint64_t at = tiles->by_lines ? line * by + column : column * by + line;
         address[lane] = base[lane] + at * tiles->fragment.bits / 8;
+        if (!is_aligned(tiles, address[lane] + (uint64_t)in->imm, line, column)) {
+            sc__fault(warp, in, SC_FAULT_MISALIGNED, lane, address[lane] + (uint64_t)in->imm,
+                      "%s of an element at 0x%llx, whose neighbours do not begin at a multiple of %u",
+                      tiles->access.verb, (unsigned long long)(address[lane] + (uint64_t)in->imm),
+                      tiles->piece_bytes);
+            return false;
+        }
     }
     sc_code access = *in;
     access.a = tiles->address;

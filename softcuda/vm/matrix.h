@@ -55,6 +55,7 @@ typedef struct sc_tile_access {
     sc_access access;
     sc_fragment fragment;
     bool by_lines;        /* a line's columns are neighbours */
+    uint8_t piece_bytes;  /* of neighbours that hardware moves at once, and so the alignment it asks for */
     sc_slot stride;       /* in elements */
     uint8_t stride_shift; /* from elements to words, of those smaller than a byte */
     sc_slot address;      /* of an element of each lane, for the while of the access */

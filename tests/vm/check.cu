@@ -563,6 +563,12 @@ KERNEL bad_count ARGS
     b[threadIdx.x] = 1;
 }
 
+KERNEL bad_number ARGS
+{
+    asm volatile("bar.sync %0;" ::"r"(a[0] + 16) : "memory");
+    b[threadIdx.x] = 1;
+}
+
 KERNEL bad_mask ARGS
 {
     b[threadIdx.x] = __shfl_sync(0xffffu, a[threadIdx.x], 3);

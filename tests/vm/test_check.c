@@ -79,6 +79,8 @@ static const sc_case cases[] = {
     {"late_lanes", "all", 1, 64, 0, NULL, PLAIN, 0},
     {"bad_arrivals", "synccheck", 1, 64, 0, "came to barrier 1 again before those it waits for", PLAIN, 0},
     {"bad_count", "synccheck", 1, 64, 0, "where 32 have come to it for", PLAIN, 0},
+    {"bad_number", "all", 1, 64, 0, "barrier 16: a block has 16 of them, and this is taken for number 0",
+     PLAIN, 0},
     {"bad_mask", "all", 1, 32, 0, "lane 16 takes part under the mask 0x0000ffff", PLAIN, 0},
     {"bad_source", "all", 1, 32, 0, "lane 0 reads from lane 16, which takes no part", PLAIN, 0},
     {"bad_deadlock", "synccheck", 1, 32, 0, "deadlock:", PLAIN, 0},

@@ -640,6 +640,56 @@ START_TEST(matrix_tile)
 }
 END_TEST
 
+/* What ptxas 13.0 makes of each for sm_90 decides how far its address must be aligned; a stride that breaks
+ * the alignment of the next line is as bad as a base. */
+#define EIGHT "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}"
+static const struct {
+    const char *code;
+    bool misaligned;
+} tiles[] = {
+    {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " EIGHT ", [%d0+2];", true},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " EIGHT ", [%d0+4];", false},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " EIGHT ", [%d0], 17;", true},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " EIGHT ", [%d0], 18;", false},
+    {"wmma.load.a.sync.aligned.col.m16n16k16.global.f16 " EIGHT ", [%d0+2];", true},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 " EIGHT ", [%r9+4];", true},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 " EIGHT ", [%r9], 20;", true},
+    {"wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 " EIGHT ", [%r9], 20;", true},
+    {"wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 " EIGHT ", [%r9+16], 24;", false},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.f16 " EIGHT ", [%d4+4], 18;", false}, /* generic: no ldmatrix */
+    {"wmma.load.b.sync.aligned.row.m16n16k16.shared.u8 {%r0, %r1}, [%r9+1], 17;", false},
+    {"wmma.load.b.sync.aligned.col.m16n16k16.global.u8 {%r0, %r1}, [%d0+2];", true},
+    {"wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%r0, %r1, %r2, %r3}, [%r9+4];", false},
+    {"wmma.load.c.sync.aligned.row.m16n16k16.global.s32 " EIGHT ", [%d0+4];", true},
+    {"wmma.load.c.sync.aligned.col.m16n16k16.global.s32 " EIGHT ", [%d0+4];", false},
+    {"wmma.load.c.sync.aligned.row.m8n32k16.global.s32 " EIGHT ", [%d0+4];", false},
+    {"wmma.store.d.sync.aligned.row.m16n16k16.global.s32 [%d0+4], " EIGHT ";", true},
+    {"wmma.store.d.sync.aligned.col.m16n16k16.global.s32 [%d0+4], " EIGHT ";", false},
+};
+
+START_TEST(alignment_of_tiles)
+{
+    char text[2000];
+    kr__format(text, sizeof text, "%s%s\nret;\n}\n",
+               HEAD ENTRY ".shared .align 16 .b8 s[2048];\nmov.u32 %r9, s;\ncvt.u64.u32 %d4, %r9;\n"
+                          "cvta.shared.u64 %d4, %d4;\n",
+               tiles[_i].code);
+    load(text);
+    ck_assert_msg(run(32) != tiles[_i].misaligned, "%s %s", tiles[_i].code, fault.text);
+    ck_assert_int_eq(fault.kind, tiles[_i].misaligned ? SC_FAULT_MISALIGNED : SC_FAULT_NONE);
+}
+END_TEST
+
+/* Assembled code takes a barrier's number modulo 16 (seen with nvdisasm), and an H200 does not mind 16. */
+START_TEST(numbers_of_barriers)
+{
+    load(HEAD ENTRY
+         "shr.u32 %r1, %r0, 1;\nand.b32 %r1, %r1, 16;\nbar.sync %r1;\nst.global.u32 [%d1], 1;\nret;\n}\n");
+    RUN(64);
+    ck_assert_uint_eq(words[63], 1);
+}
+END_TEST
+
 /* The approximations' documented bounds (PTX ISA, floating point instructions). */
 static double reciprocal(double x)
 {
@@ -710,6 +760,8 @@ int main(void)
     tcase_add_test(tests, calls_of_some_lanes);
     tcase_add_test(tests, activemask_after_join);
     tcase_add_test(tests, matrix_tile);
+    tcase_add_loop_test(tests, alignment_of_tiles, 0, KR_COUNT(tiles));
+    tcase_add_test(tests, numbers_of_barriers);
     tcase_add_test(tests, lanes_that_never_come);
     tcase_add_loop_test(tests, blocks_that_wait_in_silence, 1, 5);
     tcase_add_test(tests, modes_do_not_leak);
