@@ -91,42 +91,56 @@ static kr__built *find_built(kr__built *list, const kr__candidate *c)
     return list;
 }
 
+static bool is_beside(const want *w, const kr__shipped *s)
+{
+    const kr_cc most = w->registry->policy.max_cc;
+    return s->kind == KR_IMAGE_PTX && s->image->variant == w->variant && s->image->type == w->type_index &&
+           (!most.major || kr_cc_compare(s->arch, most) <= 0);
+}
+
+/* The cubin, and the PTX beside it that can be read: what cannot is a candidate of its own, which says why.
+ */
+static kr_status gather(const want *w, const kr__shipped *cubin, kr__fatbin_part *parts, size_t *n,
+                        kr_error *err)
+{
+    for (size_t i = 0; i < w->entry->n_images; i++) {
+        const kr__shipped *s = &w->entry->images[i];
+        char *data;
+        size_t bytes;
+        kr__image_facts facts;
+        if (s != cubin && !is_beside(w, s))
+            continue;
+        kr_status status = kr__shipped_bytes(s, &data, &bytes, err);
+        if (!status && (status = kr__image_read(data, bytes, &facts, err)))
+            free(data);
+        if (!status)
+            parts[(*n)++] = (kr__fatbin_part){s->kind, s->arch, s->isa, data, bytes};
+        else if (s == cubin || status != KR_CORRUPT)
+            return status;
+    }
+    return KR_OK;
+}
+
 /* Machine code goes to the driver with the PTX that is shipped beside it, as NVRTC's does: what cannot
  * execute machine code takes that. */
 static kr_status join(const want *w, const kr__shipped *cubin, char **ret_image, size_t *ret_bytes,
                       kr_error *err)
 {
-    const kr__entry *entry = w->entry;
-    const kr_cc most = w->registry->policy.max_cc;
     size_t n = 0;
-    kr_status status = KR_OK;
-    kr__fatbin_part *parts = kr__alloc(entry->n_images, sizeof *parts, err);
-    if (!parts)
-        return KR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < entry->n_images && !status; i++) {
-        const kr__shipped *s = &entry->images[i];
-        const bool beside = s->kind == KR_IMAGE_PTX && s->image->variant == w->variant &&
-                            s->image->type == w->type_index &&
-                            (!most.major || kr_cc_compare(s->arch, most) <= 0);
-        char *data;
-        size_t bytes;
-        if (s != cubin && !beside)
-            continue;
-        if (!(status = kr__shipped_bytes(s, &data, &bytes, err)))
-            parts[n++] = (kr__fatbin_part){s->kind, s->arch, s->isa, data, bytes};
-    }
+    void *image = NULL;
+    kr__fatbin_part *parts = kr__alloc(w->entry->n_images, sizeof *parts, err);
+    kr_status status = parts ? gather(w, cubin, parts, &n, err) : KR_OUT_OF_HOST_MEMORY;
     if (!status && n == 1) {
-        *ret_image = (char *)parts[--n].data;
+        image = (void *)parts[--n].data;
         *ret_bytes = parts[n].bytes;
     } else if (!status) {
-        void *image;
         status = kr__fatbin_write(parts, n, &image, ret_bytes, err);
-        if (!status)
-            *ret_image = image;
     }
     while (n)
-        free((char *)parts[--n].data);
+        free((void *)parts[--n].data);
     free(parts);
+    if (!status)
+        *ret_image = image;
     return status;
 }
 
@@ -262,7 +276,7 @@ static kr_status load_candidate(const want *w, const kr__candidate *c, kr__loade
 /* Why nothing will do: in a sentence, and line by line with what compilers said. */
 typedef struct reasons {
     kr__text sentence, lines;
-    kr_error first; /* the first failure of a candidate that was tried; status KR_OK: none */
+    kr_error first; /* what the driver or NVRTC failed with first; status KR_OK: neither did */
 } reasons;
 
 static void forget(reasons *r)
@@ -433,7 +447,7 @@ static kr_status try_candidates(const want *w, const kr__selection *selection, k
         kr__log_text(&w->registry->runtime->log, KR_LOG_INFO, "%s %s passed over: %s", err->op, image_name,
                      err->message);
         note(r, variant, image_name, err->message, err->log);
-        if (!r->first.status)
+        if (!r->first.status && err->api)
             r->first = *err;
     }
     return fail_for(r, err);

@@ -15,7 +15,9 @@
 
 #include <kregistry/group.h>
 
+#include "ptx/image/image.h"
 #include "registry/internal.h"
+#include "registry/preamble.h"
 
 static kr_error err;
 static kr_runtime *runtime;
@@ -477,6 +479,8 @@ START_TEST(an_image_that_the_driver_refuses_leads_to_the_next)
     ck_assert_int_eq(resolve("axpy.f64", &plain, &r), KR_NOT_ON_THIS_DEVICE);
     ck_assert_msg(strstr(err.message, "plain nvrtc sm_") && strstr(err.message, "plain ptx compute_"), "%s",
                   err.message);
+    ck_assert_int_eq(err.api, KR_API_CUDA);
+    ck_assert_int_eq(err.code, next_please[_i]);
     ck_assert_int_eq(resolve("axpy.f64", &plain, &r), KR_NOT_ON_THIS_DEVICE);
     ck_assert_int_eq(n_loads, 2);
 }
@@ -549,6 +553,206 @@ START_TEST(shipped_images_do_without_nvrtc)
     OK(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err));
     ck_assert_str_eq(r.image_origin, "shipped");
     ck_assert_int_eq(r.image_kind, KR_IMAGE_PTX);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+/* ---- what is shipped, of all kinds ---- */
+
+/* A registry without NVRTC whose axpy.f32 plain has these images alone. */
+static kr_registry *shipping(const kr__embedded_image *images, size_t n)
+{
+    kr_registry *other = NULL;
+    kr__entry *entry;
+    size_t type_index;
+    const kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = true};
+    OK(kr_registry_create(runtime, &options, &other, &err));
+    OK(kr__registry_find(other, "axpy.f32", &entry, &type_index, &err));
+    free(entry->images);
+    OK(kr__shipped_list(images, n, &entry->images, &entry->n_images, &err));
+    return other;
+}
+
+static kr_compiled *compiled(kr_cc arch, kr_image_kind kind)
+{
+    kr_nvrtc *nvrtc;
+    kr__entry *entry;
+    size_t type_index;
+    kr_compiled *c = NULL;
+    OK(kr__registry_nvrtc(registry, &nvrtc, &err));
+    OK(kr__registry_find(registry, "axpy.f32", &entry, &type_index, &err));
+    OK(kr__op_compile(nvrtc, entry->def, type_index, 0, arch, kind, &c, &err));
+    return c;
+}
+
+static kr__embedded_image image_of(const kr_compiled *c, int isa)
+{
+    return (kr__embedded_image){
+        .kind = c->kind, .arch = c->arch, .isa = isa, .bytes = c->image, .n_bytes = c->image_bytes};
+}
+
+static void runs_shipped(kr_registry *other, kr_image_kind kind)
+{
+    const uint64_t n = 1000;
+    kr_resolution r;
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+    make_axpy(n, 3);
+    kr_buffer *bx = buffer_of(x, n * 4), *by = buffer_of(y, n * 4);
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, &plain, &r, &err));
+    ck_assert_int_eq(r.image_kind, kind);
+    ck_assert_str_eq(r.image_origin, "shipped");
+    OK(kr_launch(other, stream, "axpy.f32", KR_ARGS(KR_U64(n), KR_F32(3), KR_BUF(bx), KR_BUF(by)), &plain,
+                 &err));
+    read_back(by, 0, got, n * 4);
+    ck_assert_int_eq(memcmp(got, want, n * 4), 0);
+    kr_buffer_destroy(&bx);
+    kr_buffer_destroy(&by);
+}
+
+/* softcuda executes PTX alone, so machine code that runs on it came with the PTX beside it. */
+START_TEST(images_of_all_kinds_run)
+{
+    const kr_cc cc = kr_device_get_info(device)->cc, far = {cc.major == 9 ? 8 : 9, 0, 0};
+    if (!has_nvrtc())
+        return;
+    kr_compiled *own = compiled(cc, KR_IMAGE_CUBIN), *other = compiled(far, KR_IMAGE_CUBIN),
+                *ptx = compiled((kr_cc){7, 5, 0}, KR_IMAGE_PTX),
+                *lto = compiled((kr_cc){7, 5, 0}, KR_IMAGE_LTOIR);
+    const kr__embedded_image code = image_of(own, 0), text = image_of(ptx, 70);
+    kr__embedded_image fatbins[2] = {{.kind = KR_IMAGE_FATBIN}, {.kind = KR_IMAGE_FATBIN}};
+    const kr_compiled *first[] = {own, other};
+    for (size_t i = 0; i < 2; i++) {
+        const kr__fatbin_part parts[] = {
+            {KR_IMAGE_CUBIN, first[i]->arch, 0, first[i]->image, first[i]->image_bytes},
+            {KR_IMAGE_PTX, ptx->arch, 70, ptx->image, ptx->image_bytes}};
+        void *bytes;
+        OK(kr__fatbin_write(parts, 2, &bytes, &fatbins[i].n_bytes, &err));
+        fatbins[i].bytes = bytes;
+    }
+    const struct {
+        kr__embedded_image images[2];
+        size_t n;
+        kr_image_kind kind;
+    } rows[] = {{{code, text}, 2, KR_IMAGE_CUBIN},
+                {{fatbins[0]}, 1, KR_IMAGE_CUBIN},
+                {{fatbins[1]}, 1, KR_IMAGE_PTX},
+                {{image_of(lto, 0), text}, 2, KR_IMAGE_PTX}};
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        kr_registry *shipped = shipping(rows[i].images, rows[i].n);
+        runs_shipped(shipped, rows[i].kind);
+        kr_registry_destroy(&shipped);
+    }
+    for (size_t i = 0; i < 2; i++)
+        free((char *)fatbins[i].bytes);
+    kr_compiled_destroy(&own);
+    kr_compiled_destroy(&other);
+    kr_compiled_destroy(&ptx);
+    kr_compiled_destroy(&lto);
+}
+END_TEST
+
+/* A damaged image leads to the next; with none left, each reason is told, and what the compiler said. */
+START_TEST(what_was_wrong_with_each_is_kept)
+{
+    static const char bad[] =
+        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry plain() { oops; }\n",
+                      stub[] = "\x7f"
+                               "ELF, and no more";
+    const kr_cc cc = kr_device_get_info(device)->cc;
+    const kr__embedded_image images[] = {
+        {.kind = KR_IMAGE_CUBIN, .arch = cc, .bytes = stub, .n_bytes = sizeof stub},
+        {.kind = KR_IMAGE_PTX, .arch = {7, 5, 0}, .isa = 70, .bytes = bad, .n_bytes = sizeof bad}};
+    kr_resolution r;
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+    kr_registry *other = shipping(images, KR_COUNT(images));
+    ck_assert_int_eq(kr_registry_resolve(other, "axpy.f32", device, NULL, &plain, &r, &err),
+                     KR_NOT_ON_THIS_DEVICE);
+    ck_assert_int_eq(err.code, CUDA_ERROR_INVALID_PTX);
+    const char *cubin = strstr(err.message, "plain cubin sm_"),
+               *ptx = strstr(err.message, "plain ptx compute_75: ");
+    ck_assert_msg(cubin && ptx && cubin < ptx, "%s", err.message);
+    cubin = strstr(err.log, "plain cubin sm_");
+    ptx = strstr(err.log, "\nplain ptx compute_75: ");
+    ck_assert_msg(cubin && ptx && strstr(ptx, "\n    ") && strstr(ptx, "oops"), "%s", err.log);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+/* What is there and what the device needs. */
+START_TEST(nothing_that_is_shipped_fits)
+{
+    const kr_cc cc = kr_device_get_info(device)->cc, far = {cc.major == 9 ? 8 : 9, 0, 'a'};
+    const kr__embedded_image images[] = {{.kind = KR_IMAGE_CUBIN, .arch = far, .bytes = "", .n_bytes = 0},
+                                         {.kind = KR_IMAGE_PTX, .arch = far, .bytes = "", .n_bytes = 0}};
+    kr_resolution r;
+    char needed[128];
+    kr_registry *other = shipping(images, KR_COUNT(images));
+    ck_assert_int_eq(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err),
+                     KR_NOT_ON_THIS_DEVICE);
+    snprintf(needed, sizeof needed,
+             "Shipped are cubin sm_%d0a, ptx compute_%d0a: add machine code for sm_%d%d", far.major,
+             far.major, cc.major, cc.minor);
+    ck_assert_msg(strstr(err.advice, needed), "%s", err.advice);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+/* ---- what the environment asks for ---- */
+
+static kr_registry *registry_under(const char *variable, const char *value, bool no_nvrtc)
+{
+    kr_registry *other = NULL;
+    const kr_registry_options options = {.struct_size = sizeof options, .no_nvrtc = no_nvrtc};
+    setenv(variable, value, 1);
+    OK(kr_registry_create(runtime, &options, &other, &err));
+    unsetenv(variable);
+    return other;
+}
+
+START_TEST(a_variant_is_asked_for)
+{
+    const uint64_t n = 100;
+    kr_resolution r;
+    const kr_launch_options vec = {.struct_size = sizeof vec, .variant = "vec"};
+    kr_registry *other = registry_under("KREGISTRY_VARIANT", "blur=tiled,axpy=plain", false);
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err));
+    ck_assert_str_eq(r.variant, "plain");
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, &vec, &r,
+                           &err)); /* the caller's word counts more */
+    ck_assert_str_eq(r.variant, "vec");
+    kr_registry_destroy(&other);
+
+    other = registry_under("KREGISTRY_VARIANT", "axpy=vec", false);
+    kr_buffer *bx = buffer_of(NULL, n * 4 + 4);
+    const kr_arg list[] = {KR_U64(n), KR_F32(2), KR_BUF_AT(bx, 4), KR_BUF_AT(bx, 4)};
+    ck_assert_int_eq(kr_launch(other, stream, "axpy.f32", (kr_args){list, 4}, NULL, &err),
+                     KR_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(err.chain, "obeying KREGISTRY_VARIANT"), "%s", err.chain);
+    kr_buffer_destroy(&bx);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+START_TEST(the_jit_is_forced_or_disabled)
+{
+    kr_resolution r;
+    if (!has_two_candidates())
+        return;
+    kr_registry *other = registry_under("CUDA_FORCE_JIT", "1", false);
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err));
+    ck_assert_int_eq(r.image_kind, KR_IMAGE_PTX);
+    ck_assert_str_eq(r.image_origin, "shipped");
+    kr_registry_destroy(&other);
+
+    other = registry_under("CUDA_DISABLE_PTX_JIT", "1", false);
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err));
+    ck_assert_str_eq(r.image_origin, "nvrtc");
+    kr_registry_destroy(&other);
+
+    other = registry_under("CUDA_DISABLE_PTX_JIT", "1", true);
+    ck_assert_int_eq(kr_registry_resolve(other, "axpy.f32", device, NULL, NULL, &r, &err),
+                     KR_NOT_ON_THIS_DEVICE);
+    ck_assert_str_eq(err.advice, "Unset CUDA_DISABLE_PTX_JIT.");
     kr_registry_destroy(&other);
 }
 END_TEST
@@ -890,6 +1094,11 @@ int main(void)
     tcase_add_loop_test(c, an_image_that_the_driver_refuses_leads_to_the_next, 0, (int)KR_COUNT(next_please));
     tcase_add_test(c, a_failure_of_another_kind_is_told_at_once_and_may_pass);
     tcase_add_test(c, shipped_images_do_without_nvrtc);
+    tcase_add_test(c, images_of_all_kinds_run);
+    tcase_add_test(c, what_was_wrong_with_each_is_kept);
+    tcase_add_test(c, nothing_that_is_shipped_fits);
+    tcase_add_test(c, a_variant_is_asked_for);
+    tcase_add_test(c, the_jit_is_forced_or_disabled);
     tcase_add_test(c, one_failure_leaves_the_others_alone);
     tcase_add_test(c, a_group_rounds_its_sum_once);
     tcase_add_test(c, a_group_looks_over_its_edges);
