@@ -4,6 +4,7 @@
 
 /* The reader of `//!` lines: from the text of a .cu file to an op as data. Grammar: docs/descriptor.md. */
 
+#include <kregistry/module.h>
 #include <kregistry/op.h>
 
 #include "registry/expression.h"
@@ -45,12 +46,37 @@ typedef struct kr__headers {
     const char *const *names, *const *texts;
 } kr__headers;
 
+/* Bytes of a pack, and the SHA-256 that they must have when they are used. A NUL follows them. */
+typedef struct kr__stored {
+    const char *bytes;
+    size_t n_bytes;
+    size_t offset; /* in the pack */
+    const uint8_t *sha256;
+} kr__stored;
+
+/* An image that came with an op. */
+typedef struct kr__image {
+    size_t type;    /* index into the op's types */
+    size_t variant; /* index into its variants */
+    kr_image_kind kind;
+    kr_cc arch;
+    int isa; /* PTX ISA, 70 for 7.0; 0 for cubins */
+    kr__stored stored;
+} kr__image;
+
 typedef struct kr__op_def {
     kr_op op; /* first: every kr_op of the library is the head of one of these */
     kr__arena arena;
-    const char *text; /* the whole .cu file, NUL-terminated */
+    const char *text; /* the whole .cu file, NUL-terminated; NULL: it came without its source */
     size_t text_bytes;
     kr__headers headers; /* given to NVRTC beside the text */
+    size_t n_sources;
+    const kr__stored
+        *sources; /* where text and headers lie in a pack: to be checked before they are compiled */
+    size_t n_images;
+    const kr__image *images;           /* that came with it */
+    const kr_reference_fn *references; /* one a type, or one where the op has no types; NULL: none */
+    const uint8_t *identity;           /* as kr__op_identity gives it; NULL: to be computed */
     bool arg_is_t[KR_MAX_OP_ARGS];
     kr_type arg_types[KR_MAX_OP_ARGS]; /* of arguments that are not T */
     const kr__expression *shapes[KR_MAX_OP_ARGS];
@@ -58,7 +84,6 @@ typedef struct kr__op_def {
     kr__variant variants[KR_MAX_OP_VARIANTS];
     const kr__expression *cost_bytes, *cost_flops; /* NULL: not said */
     kr__split split;                               /* valid where op.split is not NULL */
-    const struct kr__embedded_op *embedded;        /* set by the registry for shipped ops; else NULL */
 } kr__op_def;
 
 /* KR_INVALID_ARGUMENT: "file:line: what is wrong". `file` and `text` are copied. */

@@ -17,9 +17,8 @@ kr_status kr__entry_create(kr_registry *registry, kr__op_def *def, kr__entry **r
         entry->slots = kr__alloc(n * n_variants * entry->n_devices, sizeof *entry->slots, err);
         entry->built = kr__alloc(n * n_variants, sizeof *entry->built, err);
         status = entry->chains && entry->slots && entry->built ? KR_OK : KR_OUT_OF_HOST_MEMORY;
-        if (!status && def->embedded)
-            status = kr__shipped_list(def->embedded->images, def->embedded->n_images, &entry->images,
-                                      &entry->n_images, err);
+        if (!status)
+            status = kr__shipped_list(def->images, def->n_images, &entry->images, &entry->n_images, err);
         if (!status)
             status = kr__policy_variant(&registry->policy, &def->op, &entry->asked_variant, err);
     }
@@ -69,6 +68,7 @@ void kr__entry_free(kr__entry **entry)
     free(e->slots);
     free(e->built);
     kr__op_free(&e->def);
+    kr__entry_free(&e->before);
     free(e);
     *entry = NULL;
 }

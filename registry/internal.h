@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <kregistry/registry.h>
+#include <kregistry/pack.h>
 
 #include "registry/policy.h"
 #include "registry/select.h"
@@ -78,6 +78,7 @@ typedef struct kr__entry {
     _Atomic(const kr__chain *) *chains; /* [instance][device] */
     kr__slot *slots;                    /* [instance][variant][device] */
     kr__built **built;                  /* [instance][variant]: a list */
+    struct kr__entry *before;           /* whose place it took, for those that use it; NULL: none */
 } kr__entry;
 
 /* Takes the op, also where it fails. */
@@ -92,6 +93,12 @@ typedef struct kr__ops {
     kr__entry *list[];
 } kr__ops;
 
+/* A pack that ops of the registry point into. */
+typedef struct kr__held {
+    kr_pack *pack;
+    struct kr__held *next;
+} kr__held;
+
 struct kr_registry {
     kr_runtime *runtime; /* NULL: nothing is launched */
     kr__policy policy;
@@ -100,6 +107,7 @@ struct kr_registry {
     bool no_nvrtc;
     char *nvrtc_path;
     _Atomic(kr__ops *) ops;
+    kr__held *packs;            /* under the lock */
     pthread_mutex_t lock;       /* adding, and every `busy` */
     pthread_cond_t landed;      /* something busy is no longer */
     pthread_mutex_t nvrtc_lock; /* opening NVRTC */

@@ -4,6 +4,7 @@
 
 #include "ptx/image/image.h"
 #include "registry/internal.h"
+#include "registry/pack.h"
 #include "registry/preamble.h"
 
 /* Who wants which kernel where. */
@@ -72,7 +73,9 @@ static kr_status compile(const want *w, kr_cc arch, kr_image_kind kind, kr_compi
                          kr_error *err)
 {
     kr_nvrtc *nvrtc;
-    const kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
+    kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
+    if (!status)
+        status = kr__source_check(w->entry->def, err);
     if (status)
         return status;
     if (!nvrtc) {
@@ -149,12 +152,13 @@ static kr_status open_shipped(const want *w, kr__built *built, const char **ret_
 {
     const kr__shipped *shipped = built->shipped;
     const bool is_ptx = shipped->kind == KR_IMAGE_PTX;
-    kr_status status = KR_OK;
-    *ret_image = shipped->image->bytes;
-    *ret_bytes = shipped->image->n_bytes;
-    if (!is_ptx)
+    const kr__stored *stored = &shipped->image->stored;
+    kr_status status = kr__stored_check(stored, err);
+    *ret_image = stored->bytes;
+    *ret_bytes = stored->n_bytes;
+    if (!status && !is_ptx)
         status = join(w, shipped, &built->made, ret_bytes, err);
-    else if (shipped->image->kind == KR_IMAGE_FATBIN)
+    else if (!status && shipped->image->kind == KR_IMAGE_FATBIN)
         status = kr__shipped_bytes(shipped, &built->made, ret_bytes, err);
     if (built->made)
         *ret_image = built->made;

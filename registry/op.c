@@ -92,10 +92,10 @@ kr_status kr_op_cost(const kr_op *op, kr_type type, const uint64_t sizes[KR_MAX_
 kr_reference_fn kr_op_reference(const kr_op *op, kr_type type)
 {
     const kr__op_def *def = kr__op_def_of(op);
-    if (!op || !def->embedded)
+    if (!op || !def->references)
         return NULL;
     for (size_t i = 0; i < kr__op_n_instances(op); i++)
         if (!op->n_types || op->types[i] == type)
-            return def->embedded->references[i];
+            return def->references[i];
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "registry/internal.h"
+#include "registry/pack.h"
 #include "registry/source.h"
 
 /* ---- names ---- */
@@ -202,6 +203,69 @@ size_t kr_registry_shipped(kr_registry *registry, const kr_op *op, size_t varian
 
 /* ---- adding ---- */
 
+static bool is_same_image(const kr__image *a, const kr__image *b)
+{
+    return a->type == b->type && a->variant == b->variant && a->kind == b->kind &&
+           !kr_cc_compare(a->arch, b->arch) && a->arch.suffix == b->arch.suffix &&
+           memcmp(a->stored.sha256, b->stored.sha256, KR__SHA256_BYTES) == 0;
+}
+
+/* The images of `there` before those of `def` that are others. */
+static kr_status join_images(kr__op_def *def, const kr__op_def *there, kr_error *err)
+{
+    kr__image *images = kr__arena_alloc(&def->arena, (there->n_images + def->n_images) * sizeof *images);
+    size_t n = there->n_images;
+    if (!images)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the images of %s", def->op.name);
+    for (size_t i = 0; i < n; i++)
+        images[i] = there->images[i];
+    for (size_t i = 0; i < def->n_images; i++) {
+        size_t same = 0;
+        while (same < there->n_images && !is_same_image(&there->images[same], &def->images[i]))
+            same++;
+        if (same == there->n_images)
+            images[n++] = def->images[i];
+    }
+    def->images = images;
+    def->n_images = n;
+    return KR_OK;
+}
+
+/* An op of a pack takes the place of the one that was made of the same source, and what that had. */
+static kr_status take_place(kr__entry *entry, kr__entry *there, kr_error *err)
+{
+    kr__op_def *def = entry->def;
+    const kr__op_def *old = there->def;
+    uint8_t digest[KR__SHA256_BYTES];
+    kr__op_identity(old, digest);
+    if (!def->identity || memcmp(digest, def->identity, sizeof digest) != 0) {
+        KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: the op name \"%s\" is taken by %s%s", def->op.file,
+                def->op.name, old->op.file, def->identity ? ", which is another source" : "");
+        kr__error_advice(err, "Give one of the two another name.");
+        return KR_INVALID_ARGUMENT;
+    }
+    kr__shipped *images = NULL;
+    size_t n_images = 0;
+    kr_status status = join_images(def, old, err);
+    if (!status)
+        status = kr__shipped_list(def->images, def->n_images, &images, &n_images, err);
+    if (status)
+        return status;
+    free(entry->images);
+    entry->images = images;
+    entry->n_images = n_images;
+    if (!def->text) {
+        def->text = old->text;
+        def->text_bytes = old->text_bytes;
+        def->headers = old->headers;
+        def->sources = old->sources;
+        def->n_sources = old->n_sources;
+    }
+    def->references = old->references;
+    entry->before = there;
+    return KR_OK;
+}
+
 /* A new snapshot with the entries added: all, or none where a name is taken. */
 static kr_status publish(kr_registry *registry, kr__entry *const *entries, size_t n, kr_error *err)
 {
@@ -215,23 +279,23 @@ static kr_status publish(kr_registry *registry, kr__entry *const *entries, size_
         memcpy(ops->list, old->list, old->n * sizeof ops->list[0]);
     }
     for (size_t i = 0; i < n && !status; i++) {
-        const kr_op *op = &entries[i]->def->op;
-        const kr__entry *taken = entry_of(ops, op->name, strlen(op->name));
-        if (taken) {
-            status = KR_FAIL(err, KR_INVALID_ARGUMENT, "%s: the op name \"%s\" is taken by %s", op->file,
-                             op->name, taken->def->op.file);
-            kr__error_advice(err, "Give one of the two another name.");
+        const char *name = entries[i]->def->op.name;
+        const size_t bytes = strlen(name), at = place_of(ops, name, bytes);
+        kr__entry *taken = entry_of(ops, name, bytes);
+        if (taken && (status = take_place(entries[i], taken, err)))
             break;
+        if (!taken) {
+            memmove(&ops->list[at + 1], &ops->list[at], (ops->n - at) * sizeof ops->list[0]);
+            ops->n++;
         }
-        const size_t at = place_of(ops, op->name, strlen(op->name));
-        memmove(&ops->list[at + 1], &ops->list[at], (ops->n - at) * sizeof ops->list[0]);
         ops->list[at] = entries[i];
-        ops->n++;
     }
     if (!status)
         atomic_store_explicit(&registry->ops, ops, memory_order_release);
     else
         free(ops);
+    for (size_t i = 0; status && i < n; i++)
+        entries[i]->before = NULL; /* which is there still */
     pthread_mutex_unlock(&registry->lock);
     return status;
 }
@@ -294,25 +358,61 @@ kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_
     return status ? kr__while(err, status, "adding the ops of %s", path) : KR_OK;
 }
 
-static kr_status add_embedded(kr_registry *registry, kr_error *err)
+/* Takes the pack, also where it fails. references: a list for each of its ops; NULL: there are none. */
+static kr_status add_pack(kr_registry *registry, kr_pack *pack, const kr_reference_fn *const *references,
+                          kr_error *err)
 {
-    kr_status status = KR_OK;
-    for (size_t i = 0; i < kr__n_embedded_ops && !status; i++) {
-        const kr__embedded_op *op = &kr__embedded_ops[i];
-        kr__entry *entry = NULL;
-        kr__op_def *def;
-        status = kr__op_parse(op->file, op->text, op->text_bytes, &def, err);
-        if (!status) {
-            def->embedded = op;
-            def->headers = op->headers;
-            status = kr__entry_create(registry, def, &entry, err);
-        }
-        if (!status)
-            status = publish(registry, &entry, 1, err);
-        if (status)
-            kr__entry_free(&entry);
+    const size_t n = kr_pack_get_info(pack).n_ops;
+    size_t n_made = 0;
+    kr__entry **entries = kr__alloc(n, sizeof *entries, err);
+    kr__held *held = kr__alloc(1, sizeof *held, err);
+    kr_status status = entries && held ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+    for (; n_made < n && !status; n_made += !status) {
+        kr__op_def *def = kr__pack_take_op(pack, n_made);
+        def->references = references ? references[n_made] : NULL;
+        status = kr__entry_create(registry, def, &entries[n_made], err);
     }
-    return status;
+    if (!status)
+        status = publish(registry, entries, n, err);
+    while (status && n_made)
+        kr__entry_free(&entries[--n_made]);
+    free(entries);
+    if (status) {
+        kr_pack_close(&pack);
+        free(held);
+        return status;
+    }
+    pthread_mutex_lock(&registry->lock);
+    *held = (kr__held){pack, registry->packs};
+    registry->packs = held;
+    pthread_mutex_unlock(&registry->lock);
+    return KR_OK;
+}
+
+kr_status kr_registry_add_pack(kr_registry *registry, const void *pack, size_t pack_bytes, kr_error *err)
+{
+    KR_REQUIRE(err, registry, pack);
+    kr_pack *opened;
+    const kr_status status = kr_pack_open_memory(pack, pack_bytes, &opened, err);
+    return status ? status : add_pack(registry, opened, NULL, err);
+}
+
+kr_status kr_registry_add_pack_file(kr_registry *registry, const char *path, kr_error *err)
+{
+    KR_REQUIRE(err, registry, path);
+    kr_pack *opened;
+    kr_status status = kr_pack_open(path, &opened, err);
+    if (status)
+        return status;
+    status = add_pack(registry, opened, NULL, err);
+    return status ? kr__while(err, status, "adding the ops of %s", path) : KR_OK;
+}
+
+static kr_status add_builtin(kr_registry *registry, kr_error *err)
+{
+    kr_pack *pack;
+    const kr_status status = kr_pack_open_memory(kr__builtin_pack, kr__builtin_pack_bytes, &pack, err);
+    return status ? status : add_pack(registry, pack, kr__builtin_references, err);
 }
 
 /* ---- life ---- */
@@ -341,7 +441,7 @@ kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *opt
     else
         status = kr__policy_read(&registry->policy, &registry->policy_texts, err);
     if (!status && !own.no_builtin_ops)
-        status = add_embedded(registry, err);
+        status = add_builtin(registry, err);
     if (status)
         kr_registry_destroy(&registry);
     else
@@ -360,6 +460,11 @@ void kr_registry_destroy(kr_registry **registry)
     for (kr__ops *older; ops; ops = older) {
         older = ops->older;
         free(ops);
+    }
+    for (kr__held *held = r->packs, *next; held; held = next) {
+        next = held->next;
+        kr_pack_close(&held->pack);
+        free(held);
     }
     kr_nvrtc_close(&r->nvrtc);
     free(r->nvrtc_path);

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "ptx/image/image.h"
+#include "registry/pack.h"
 
 /* list NULL: counts only. */
-static kr_status add(const kr__embedded_image *image, kr__shipped *list, size_t *n, kr_error *err)
+static kr_status add(const kr__image *image, kr__shipped *list, size_t *n, kr_error *err)
 {
     kr__fatbin *fatbin = NULL;
     if (image->kind != KR_IMAGE_FATBIN) {
@@ -16,7 +17,9 @@ static kr_status add(const kr__embedded_image *image, kr__shipped *list, size_t 
         ++*n;
         return KR_OK;
     }
-    const kr_status status = kr__fatbin_read(image->bytes, image->n_bytes, &fatbin, err);
+    kr_status status = list ? KR_OK : kr__stored_check(&image->stored, err);
+    if (!status)
+        status = kr__fatbin_read(image->stored.bytes, image->stored.n_bytes, &fatbin, err);
     for (size_t i = 0; !status && i < fatbin->n_entries; i++, ++*n)
         if (list)
             list[*n] = (kr__shipped){image, i, fatbin->entries[i].kind, fatbin->entries[i].arch,
@@ -25,8 +28,8 @@ static kr_status add(const kr__embedded_image *image, kr__shipped *list, size_t 
     return status;
 }
 
-kr_status kr__shipped_list(const kr__embedded_image *images, size_t n_images, kr__shipped **ret_list,
-                           size_t *ret_n, kr_error *err)
+kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped **ret_list, size_t *ret_n,
+                           kr_error *err)
 {
     size_t n = 0;
     kr_status status = KR_OK;
@@ -49,18 +52,22 @@ kr_status kr__shipped_list(const kr__embedded_image *images, size_t n_images, kr
 
 kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
-    const kr__embedded_image *image = shipped->image;
+    const kr__image *image = shipped->image;
+    const kr__stored *stored = &image->stored;
+    kr_status status = kr__stored_check(stored, err);
+    if (status)
+        return status;
     if (image->kind != KR_IMAGE_FATBIN) {
-        char *data = kr__alloc(image->n_bytes + 1, 1, err);
+        char *data = kr__alloc(stored->n_bytes + 1, 1, err);
         if (!data)
             return KR_OUT_OF_HOST_MEMORY;
-        memcpy(data, image->bytes, image->n_bytes);
+        memcpy(data, stored->bytes, stored->n_bytes);
         *ret_data = data;
-        *ret_bytes = image->n_bytes;
+        *ret_bytes = stored->n_bytes;
         return KR_OK;
     }
     kr__fatbin *fatbin;
-    kr_status status = kr__fatbin_read(image->bytes, image->n_bytes, &fatbin, err);
+    status = kr__fatbin_read(stored->bytes, stored->n_bytes, &fatbin, err);
     if (status)
         return status;
     status = kr__fatbin_unpack(&fatbin->entries[shipped->entry], ret_data, ret_bytes, err);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/signature.h"
 
+#include <string.h>
+
 #include "ptx/front/ptx.h"
+#include "ptx/image/image.h"
 
 /* What the compiled kernel says of its parameters. */
 typedef struct signature {
@@ -58,6 +61,26 @@ kr_status kr__signature_check_ptx(const kr__op_def *def, size_t type_index, size
         status = compare(def, type_index, variant, &s, err);
     }
     kr__ptx_module_free(&module);
+    return status;
+}
+
+kr_status kr__signature_check_cubin(const kr__op_def *def, size_t type_index, size_t variant,
+                                    const void *cubin, size_t cubin_bytes, kr_error *err)
+{
+    kr__cubin *read = NULL;
+    kr_status status = kr__cubin_read(cubin, cubin_bytes, &read, err);
+    if (status)
+        return status;
+    const kr__cubin_kernel *kernel = read->kernels, *end = kernel + read->n_kernels;
+    while (kernel < end && strcmp(kernel->name, def->op.variants[variant].name) != 0)
+        kernel++;
+    if (kernel < end) {
+        signature s = {.n = kernel->n_params};
+        for (size_t i = 0; i < s.n && i < KR_COUNT(s.bytes); i++)
+            s.bytes[i] = kernel->params[i].bytes;
+        status = compare(def, type_index, variant, &s, err);
+    }
+    kr__cubin_free(&read);
     return status;
 }
 

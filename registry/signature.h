@@ -13,6 +13,9 @@
 /* Against PTX. KR_OK also where the text cannot be read: that is the driver's to say. */
 kr_status kr__signature_check_ptx(const kr__op_def *def, size_t type_index, size_t variant, const char *ptx,
                                   size_t ptx_bytes, kr_error *err);
+/* Against a cubin. */
+kr_status kr__signature_check_cubin(const kr__op_def *def, size_t type_index, size_t variant,
+                                    const void *cubin, size_t cubin_bytes, kr_error *err);
 
 /* Against a loaded kernel. ptx: the text it was made from, for drivers that cannot tell; or NULL. */
 kr_status kr__signature_check(const kr__op_def *def, size_t type_index, size_t variant,

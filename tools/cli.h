@@ -18,7 +18,7 @@
     X(DEVICE, "device", 0, "LIST", "all, or ordinals, UUIDs, PCI ids, with commas")                     \
     X(NVJITLINK, "nvjitlink", 0, "WHERE", "an nvJitLink file or folder, or none (KREGISTRY_NVJITLINK)") \
     X(NVRTC, "nvrtc", 0, "WHERE", "an NVRTC file or folder, or none (KREGISTRY_NVRTC)")                 \
-    X(OPS, "ops", 0, "PATH", "more ops: a folder of .cu files, or one file; may be repeated")           \
+    X(OPS, "ops", 0, "PATH", "more ops: a pack, a folder of .cu files, or one; may be repeated")        \
     X(JSON, "json", 0, NULL, "print one JSON document")                                                 \
     X(COLOR, "color", 0, "WHEN", "auto, always, never")                                                 \
     X(QUIET, "quiet", 'q', NULL, "no progress")                                                         \
@@ -45,10 +45,13 @@
     X(MAX_CC, "max-cc", 0, "X.Y", "no variant that asks for more")                                      \
     X(OUTPUT, "output", 'o', "FILE", "where the image goes")                                            \
     X(KIND, "kind", 0, "KIND", "ptx, cubin, fatbin or ltoir; else by the ending of the output")         \
-    X(ARCH, "arch", 0, "ARCH", "sm_90, 90a, compute_75, ...")                                           \
+    X(ARCH, "arch", 0, "ARCH", "sm_90, 90a, compute_75, ...; of a pack's machine code, with commas")    \
+    X(PTX, "ptx", 0, "LIST", "PTX for these, which later devices take too: 75,90")                      \
+    X(NO_SOURCE, "no-source", 0, NULL, "without the ops' sources")                                      \
+    X(DEPFILE, "depfile", 0, "FILE", "what the output is made from, for Ninja and Make")                \
     X(INCLUDE, "include", 'I', "DIR", "a folder of headers")                                            \
     X(DEFINE, "define", 'D', "NAME[=VALUE]", "a macro")                                                 \
-    X(OPTION, "option", 0, "TEXT", "a further option of NVRTC's or nvJitLink's")                                            \
+    X(OPTION, "option", 0, "TEXT", "a further option of NVRTC's or nvJitLink's")                        \
     X(NAME, "name", 0, "EXPR", "a C++ name to be given its lowered name")                               \
     X(WORKER, "worker", 0, "PARENT", NULL)
 
@@ -98,6 +101,8 @@ int run_run(const invocation *cli);
 int run_verify(const invocation *cli);
 int run_compile(const invocation *cli);
 int run_link(const invocation *cli);
+int run_pack(const invocation *cli);
+int run_embed(const invocation *cli);
 int run_version(const invocation *cli);
 int run_check(const invocation *cli);
 int run_inspect(const invocation *cli);
@@ -174,11 +179,14 @@ void session_close(session *s);
 /* Its halves: the runtime with its devices; the registry. */
 kr_status session_open_driver(session *s, const invocation *cli, kr_error *err);
 kr_status session_open_registry(session *s, const invocation *cli, kr_error *err);
+/* A registry of what --ops names alone. */
+kr_status session_open_own(session *s, const invocation *cli, kr_error *err);
 
 /* The NVRTC that --nvrtc or KREGISTRY_NVRTC names, else the one that is found. KR_NOT_ON_THIS_MACHINE: there
  * is none, or none is wanted. KR_INVALID_ARGUMENT: the one named does not do. */
 kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err);
 bool wants_no_nvrtc(const invocation *cli);
+bool nvrtc_knows(const kr_nvrtc *nvrtc, kr_cc arch);
 
 /* For a driver that has none. */
 kr_status no_device(kr_error *err);
@@ -191,6 +199,8 @@ enum { MAX_CCS = 64 };
 
 /* "7.5,9.0,120": compute capabilities of devices, which have no suffix. */
 kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error *err);
+/* "75,90a,sm_100f": targets of images. */
+kr_status read_targets(const char *list, kr_cc targets[MAX_CCS], size_t *ret_n, kr_error *err);
 
 /* A machine, and the memory that its description points into: not to be copied. */
 typedef struct machine_facts {

@@ -61,7 +61,7 @@ static kr_status find_arch(const invocation *cli, const kr_nvrtc *nvrtc, kr_imag
     return KR_OK;
 }
 
-static bool knows(const kr_nvrtc *nvrtc, kr_cc arch)
+bool nvrtc_knows(const kr_nvrtc *nvrtc, kr_cc arch)
 {
     kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
     for (size_t i = 0; i < info.n_archs; i++)
@@ -93,7 +93,7 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
         status = tool_read_file(path, &source, &bytes, err);
     if (!status)
         status = kr_compile(nvrtc, path, source, arch, &options, ret_compiled, err);
-    if (status == KR_NOT_ON_THIS_MACHINE && !knows(nvrtc, arch)) /* --arch is wrong, the NVRTC is not */
+    if (status == KR_NOT_ON_THIS_MACHINE && !nvrtc_knows(nvrtc, arch)) /* --arch is wrong, the NVRTC is not */
         status = err->status = KR_INVALID_ARGUMENT;
     if (!status)
         status = tool_write_file(cli_value(cli, OPT_OUTPUT), (*ret_compiled)->image,

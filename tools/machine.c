@@ -20,7 +20,7 @@ static kr_status read_version(const invocation *cli, int *ret_version, kr_error 
     return KR_OK;
 }
 
-kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error *err)
+kr_status read_targets(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error *err)
 {
     size_t n = 0;
     for (const char *at = list;; at++) {
@@ -30,10 +30,6 @@ kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error
         if (n == MAX_CCS)
             return tool_refuse(err, "Ask in parts.", "%s: at most %d of them", list, MAX_CCS);
         kr_status status = kr_cc_parse(text, &ccs[n], err);
-        if (!status && ccs[n].suffix)
-            status =
-                tool_refuse(err, "Leave the letter out.",
-                            "%s: %c belongs to an image's target; a device has none", text, ccs[n].suffix);
         if (status)
             return status;
         n++;
@@ -43,6 +39,20 @@ kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error
     }
     *ret_n = n;
     return KR_OK;
+}
+
+kr_status read_ccs(const char *list, kr_cc ccs[MAX_CCS], size_t *ret_n, kr_error *err)
+{
+    size_t n;
+    kr_status status = read_targets(list, ccs, &n, err);
+    for (size_t i = 0; !status && i < n; i++)
+        if (ccs[i].suffix)
+            status =
+                tool_refuse(err, "Leave the letter out.",
+                            "%s: %c belongs to an image's target; a device has none", list, ccs[i].suffix);
+    if (!status)
+        *ret_n = n;
+    return status;
 }
 
 static kr_status read_archs(const invocation *cli, machine_facts *facts, kr_error *err)

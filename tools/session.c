@@ -259,21 +259,36 @@ static kr_status add_ops(kr_registry *registry, const invocation *cli, kr_error 
         const char *path = cli->values[OPT_OPS][i];
         if (stat(path, &info))
             return tool_fail_errno(err, KR_IO, "--ops %s", path);
+        size_t length = strlen(path);
+        bool is_source = length > 3 && strcmp(path + length - 3, ".cu") == 0;
         kr_status status = S_ISDIR(info.st_mode) ? kr_registry_add_directory(registry, path, err)
-                                                 : kr_registry_add_file(registry, path, err);
+                           : is_source           ? kr_registry_add_file(registry, path, err)
+                                                 : kr_registry_add_pack_file(registry, path, err);
         if (status)
             return status;
     }
     return KR_OK;
 }
 
-kr_status session_open_registry(session *s, const invocation *cli, kr_error *err)
+static kr_status open_registry(session *s, const invocation *cli, bool no_builtin_ops, kr_error *err)
 {
     bool none = wants_no_nvrtc(cli);
-    kr_registry_options options = {
-        .struct_size = sizeof options, .no_nvrtc = none, .nvrtc = none ? NULL : nvrtc_path(cli)};
+    kr_registry_options options = {.struct_size = sizeof options,
+                                   .no_builtin_ops = no_builtin_ops,
+                                   .no_nvrtc = none,
+                                   .nvrtc = none ? NULL : nvrtc_path(cli)};
     kr_status status = kr_registry_create(s->runtime, &options, &s->registry, err);
     return status ? status : add_ops(s->registry, cli, err);
+}
+
+kr_status session_open_registry(session *s, const invocation *cli, kr_error *err)
+{
+    return open_registry(s, cli, false, err);
+}
+
+kr_status session_open_own(session *s, const invocation *cli, kr_error *err)
+{
+    return open_registry(s, cli, true, err);
 }
 
 kr_status session_open_driver(session *s, const invocation *cli, kr_error *err)

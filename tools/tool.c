@@ -205,6 +205,35 @@ kr_status tool_write_file(const char *path, const void *data, size_t bytes, kr_e
     return status;
 }
 
+/* A string literal, which compilers read many times faster than a list of numbers. */
+static void print_literal(FILE *to, const unsigned char *data, size_t bytes)
+{
+    enum { LINE_BYTES = 64 };
+    for (size_t i = 0; i < bytes; i++) {
+        bool begins = i % LINE_BYTES == 0, ends = i + 1 == bytes || (i + 1) % LINE_BYTES == 0;
+        if (begins)
+            fputs("    \"", to);
+        if (data[i] < ' ' || data[i] > '~' || strchr("\"\\?", data[i]))
+            fprintf(to, "\\%03o", data[i]);
+        else
+            fputc(data[i], to);
+        if (ends)
+            fputs("\"\n", to);
+    }
+}
+
+void tool_print_bytes(FILE *to, const char *name, const void *data, size_t bytes)
+{
+    fprintf(to,
+            "#include <stddef.h>\n"
+            "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
+            "extern const unsigned char %s[];\nextern const size_t %s_bytes;\n"
+            "_Alignas(64) const unsigned char %s[] =\n",
+            name, name, name);
+    print_literal(to, data, bytes);
+    fprintf(to, "    \"\";\nconst size_t %s_bytes = sizeof %s - 1;\n", name, name);
+}
+
 static void print_no_memory(size_t bytes)
 {
     fprintf(stderr, "error: out of host memory: %zu bytes asked for\n  %s\n", bytes, errno_advice(ENOMEM));

@@ -13,6 +13,7 @@
 #include <kregistry/link.h>
 #include <kregistry/module.h>
 #include <kregistry/op.h>
+#include <kregistry/pack.h>
 #include <kregistry/registry.h>
 #include <kregistry/runtime.h>
 #include <kregistry/stream.h>

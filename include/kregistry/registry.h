@@ -39,6 +39,13 @@ KR_API kr_status kr_registry_add_file(kr_registry *registry, const char *path, k
  * none. */
 KR_API kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err);
 
+/* Adds the ops of a pack (kregistry/pack.h), all or none. The bytes are used in place: they stay as they are until the
+ * registry is destroyed. An op that is there already from the same source gains the pack's images for what is loaded
+ * from now on; KR_INVALID_ARGUMENT: the name is taken by an op of another source. Else as kr_pack_open. */
+KR_API kr_status kr_registry_add_pack(kr_registry *registry, const void *pack, size_t pack_bytes, kr_error *err);
+/* The same of a file, which is mapped until the registry is destroyed. */
+KR_API kr_status kr_registry_add_pack_file(kr_registry *registry, const char *path, kr_error *err);
+
 KR_API size_t kr_registry_n_ops(kr_registry *registry);
 /* In name order. NULL past the end. */
 KR_API const kr_op *kr_registry_op(kr_registry *registry, size_t index);

@@ -118,4 +118,18 @@ bool kr__file_exists(const char *path);
 kr_status kr__file_map(const char *path, const void **ret_data, size_t *ret_bytes, kr_error *err);
 void kr__file_unmap(const void *data, size_t bytes); /* accepts NULL */
 
+/* ---- SHA-256 (sha256.c) ---- */
+
+enum { KR__SHA256_BYTES = 32 };
+
+typedef struct kr__sha256 {
+    uint32_t state[8];
+    uint64_t bytes; /* so far */
+    uint8_t block[64];
+} kr__sha256;
+void kr__sha256_begin(kr__sha256 *sha);
+void kr__sha256_add(kr__sha256 *sha, const void *data, size_t bytes);
+void kr__sha256_end(kr__sha256 *sha, uint8_t ret_digest[KR__SHA256_BYTES]);
+void kr__sha256_of(const void *data, size_t bytes, uint8_t ret_digest[KR__SHA256_BYTES]);
+
 #endif

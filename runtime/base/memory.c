@@ -18,7 +18,16 @@ struct kr__arena_block {
     _Alignas(16) unsigned char data[];
 };
 
-enum { ARENA_BLOCK_BYTES = 64 << 10 };
+/* Blocks grow: many arenas stay small. */
+enum { LEAST_BLOCK_BYTES = 4 << 10, MOST_BLOCK_BYTES = 64 << 10 };
+
+static size_t next_capacity(const kr__arena_block *last, size_t least)
+{
+    size_t capacity = last ? 2 * last->capacity : LEAST_BLOCK_BYTES;
+    if (capacity > MOST_BLOCK_BYTES)
+        capacity = MOST_BLOCK_BYTES;
+    return least > capacity ? least : capacity;
+}
 
 void *kr__arena_alloc(kr__arena *arena, size_t bytes)
 {
@@ -27,7 +36,7 @@ void *kr__arena_alloc(kr__arena *arena, size_t bytes)
     bytes = (bytes + 15) & ~(size_t)15;
     kr__arena_block *block = arena->last;
     if (!block || block->capacity - block->used < bytes) {
-        const size_t capacity = bytes > ARENA_BLOCK_BYTES ? bytes : ARENA_BLOCK_BYTES;
+        const size_t capacity = next_capacity(block, bytes);
         block = calloc(1, sizeof *block + capacity);
         if (!block)
             return NULL;

@@ -309,6 +309,68 @@ START_TEST(prints)
 }
 END_TEST
 
+/* FIPS 180-4's examples (NIST, "SHA-256 examples") and those of its CAVP that lie at the edges of a block. */
+START_TEST(sha256)
+{
+    static const struct {
+        const char *text;
+        size_t n; /* of its first character, where that is repeated; else 0 */
+        const char *digest;
+    } rows[] = {
+        {"", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", 0, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 0,
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstn"
+         "opqrstu",
+         0, "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+        {"a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+        {"\0", 55, "02779466cdec163811d078815c633f21901413081449002f24aa3e80f0b88ef7"},
+        {"\0", 56, "d4817aa5497628e7c77e6b606107042bbba3130888c5f47a375e6179be789fbb"},
+        {"\0", 57, "65a16cb7861335d5ace3c60718b5052e44660726da4cd13bb745381b235a1785"},
+        {"\0", 64, "f5a5fd42d16a20302798ef6ed309979b43003d2320d9f0e8ea9831a92759fb4b"},
+    };
+    static const size_t steps[] = {1, 63, 64, 65, 1000};
+    for (size_t i = 0; i < KR_COUNT(rows); i++)
+        for (size_t k = 0; k < KR_COUNT(steps); k++) {
+            const size_t n = rows[i].n ? rows[i].n : strlen(rows[i].text);
+            char *data = malloc(n + 1), hex[2 * KR__SHA256_BYTES + 1];
+            uint8_t digest[KR__SHA256_BYTES];
+            kr__sha256 sha;
+            memcpy(data, rows[i].text, rows[i].n ? 0 : n);
+            memset(data, rows[i].text[0], rows[i].n);
+            kr__sha256_begin(&sha);
+            for (size_t at = 0; at < n; at += steps[k])
+                kr__sha256_add(&sha, data + at, n - at < steps[k] ? n - at : steps[k]);
+            kr__sha256_end(&sha, digest);
+            for (size_t b = 0; b < sizeof digest; b++)
+                snprintf(hex + 2 * b, 3, "%02x", digest[b]);
+            ck_assert_str_eq(hex, rows[i].digest);
+            free(data);
+        }
+}
+END_TEST
+
+START_TEST(files_are_mapped)
+{
+    char path[] = "/tmp/kr_test_base_XXXXXX";
+    const int fd = mkstemp(path);
+    const void *data = "unchanged";
+    size_t bytes = 1;
+    ck_assert_int_eq(kr__file_map(path, &data, &bytes, &err), KR_OK);
+    ck_assert(!data && !bytes);
+    kr__file_unmap(data, bytes);
+    ck_assert_int_eq(write(fd, "four", 4), 4);
+    close(fd);
+    ck_assert_int_eq(kr__file_map(path, &data, &bytes, &err), KR_OK);
+    ck_assert(bytes == 4 && memcmp(data, "four", 4) == 0);
+    kr__file_unmap(data, bytes);
+    unlink(path);
+    ck_assert_int_eq(kr__file_map(path, &data, &bytes, &err), KR_NOT_FOUND);
+    ck_assert_int_eq(kr__file_map("/dev/zero", &data, &bytes, &err), KR_IO);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -322,6 +384,8 @@ int main(void)
     tcase_add_test(tc, long_logs_keep_head_and_tail);
     tcase_add_test(tc, texts_grow);
     tcase_add_test(tc, only_regular_files_of_a_size);
+    tcase_add_test(tc, sha256);
+    tcase_add_test(tc, files_are_mapped);
     tcase_add_test(tc, utf8_is_told_from_other_bytes);
     tcase_add_test(tc, distances);
     tcase_add_test(tc, suggestions);

@@ -560,7 +560,7 @@ END_TEST
 /* ---- what is shipped, of all kinds ---- */
 
 /* A registry without NVRTC whose axpy.f32 plain has these images alone. */
-static kr_registry *shipping(const kr__embedded_image *images, size_t n)
+static kr_registry *shipping(const kr__image *images, size_t n)
 {
     kr_registry *other = NULL;
     kr__entry *entry;
@@ -585,10 +585,19 @@ static kr_compiled *compiled(kr_cc arch, kr_image_kind kind)
     return c;
 }
 
-static kr__embedded_image image_of(const kr_compiled *c, int isa)
+/* A copy, as a pack has it. */
+static kr__stored stored_of(const void *bytes, size_t n)
 {
-    return (kr__embedded_image){
-        .kind = c->kind, .arch = c->arch, .isa = isa, .bytes = c->image, .n_bytes = c->image_bytes};
+    static kr__arena kept;
+    uint8_t *digest = kr__arena_alloc(&kept, KR__SHA256_BYTES);
+    kr__sha256_of(bytes, n, digest);
+    return (kr__stored){.bytes = kr__arena_text(&kept, bytes, n), .n_bytes = n, .sha256 = digest};
+}
+
+static kr__image image_of(const kr_compiled *c, int isa)
+{
+    return (kr__image){
+        .kind = c->kind, .arch = c->arch, .isa = isa, .stored = stored_of(c->image, c->image_bytes)};
 }
 
 static void runs_shipped(kr_registry *other, kr_image_kind kind)
@@ -618,19 +627,21 @@ START_TEST(images_of_all_kinds_run)
     kr_compiled *own = compiled(cc, KR_IMAGE_CUBIN), *other = compiled(far, KR_IMAGE_CUBIN),
                 *ptx = compiled((kr_cc){7, 5, 0}, KR_IMAGE_PTX),
                 *lto = compiled((kr_cc){7, 5, 0}, KR_IMAGE_LTOIR);
-    const kr__embedded_image code = image_of(own, 0), text = image_of(ptx, 70);
-    kr__embedded_image fatbins[2] = {{.kind = KR_IMAGE_FATBIN}, {.kind = KR_IMAGE_FATBIN}};
+    const kr__image code = image_of(own, 0), text = image_of(ptx, 70);
+    kr__image fatbins[2] = {{.kind = KR_IMAGE_FATBIN}, {.kind = KR_IMAGE_FATBIN}};
     const kr_compiled *first[] = {own, other};
     for (size_t i = 0; i < 2; i++) {
         const kr__fatbin_part parts[] = {
             {KR_IMAGE_CUBIN, first[i]->arch, 0, first[i]->image, first[i]->image_bytes},
             {KR_IMAGE_PTX, ptx->arch, 70, ptx->image, ptx->image_bytes}};
         void *bytes;
-        OK(kr__fatbin_write(parts, 2, &bytes, &fatbins[i].n_bytes, &err));
-        fatbins[i].bytes = bytes;
+        size_t n_bytes;
+        OK(kr__fatbin_write(parts, 2, &bytes, &n_bytes, &err));
+        fatbins[i].stored = stored_of(bytes, n_bytes);
+        free(bytes);
     }
     const struct {
-        kr__embedded_image images[2];
+        kr__image images[2];
         size_t n;
         kr_image_kind kind;
     } rows[] = {{{code, text}, 2, KR_IMAGE_CUBIN},
@@ -642,8 +653,6 @@ START_TEST(images_of_all_kinds_run)
         runs_shipped(shipped, rows[i].kind);
         kr_registry_destroy(&shipped);
     }
-    for (size_t i = 0; i < 2; i++)
-        free((char *)fatbins[i].bytes);
     kr_compiled_destroy(&own);
     kr_compiled_destroy(&other);
     kr_compiled_destroy(&ptx);
@@ -659,9 +668,9 @@ START_TEST(what_was_wrong_with_each_is_kept)
                       stub[] = "\x7f"
                                "ELF, and no more";
     const kr_cc cc = kr_device_get_info(device)->cc;
-    const kr__embedded_image images[] = {
-        {.kind = KR_IMAGE_CUBIN, .arch = cc, .bytes = stub, .n_bytes = sizeof stub},
-        {.kind = KR_IMAGE_PTX, .arch = {7, 5, 0}, .isa = 70, .bytes = bad, .n_bytes = sizeof bad}};
+    const kr__image images[] = {
+        {.kind = KR_IMAGE_CUBIN, .arch = cc, .stored = stored_of(stub, sizeof stub)},
+        {.kind = KR_IMAGE_PTX, .arch = {7, 5, 0}, .isa = 70, .stored = stored_of(bad, sizeof bad)}};
     kr_resolution r;
     const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
     kr_registry *other = shipping(images, KR_COUNT(images));
@@ -682,8 +691,8 @@ END_TEST
 START_TEST(nothing_that_is_shipped_fits)
 {
     const kr_cc cc = kr_device_get_info(device)->cc, far = {cc.major == 9 ? 8 : 9, 0, 'a'};
-    const kr__embedded_image images[] = {{.kind = KR_IMAGE_CUBIN, .arch = far, .bytes = "", .n_bytes = 0},
-                                         {.kind = KR_IMAGE_PTX, .arch = far, .bytes = "", .n_bytes = 0}};
+    const kr__image images[] = {{.kind = KR_IMAGE_CUBIN, .arch = far, .stored = stored_of("", 0)},
+                                {.kind = KR_IMAGE_PTX, .arch = far, .stored = stored_of("", 0)}};
     kr_resolution r;
     char needed[128];
     kr_registry *other = shipping(images, KR_COUNT(images));

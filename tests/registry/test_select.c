@@ -15,17 +15,17 @@
     "//! op t\n//! brief b\n//! source s\n//! compare exact\n//! types T = f32 f64\n//! arg n u64 size\n" \
     "//! arg x T[n] in\n" variants "//! launch elementwise n\n"
 
-#define CUBIN(major, minor, suffix)                            \
-    {                                                          \
-        0, 0, KR_IMAGE_CUBIN, {major, minor, suffix}, 0, "", 0 \
+#define CUBIN(major, minor, suffix)                              \
+    {                                                            \
+        .kind = KR_IMAGE_CUBIN, .arch = { major, minor, suffix } \
     }
-#define LTO(major, minor)                                 \
-    {                                                     \
-        0, 0, KR_IMAGE_LTOIR, {major, minor, 0}, 0, "", 0 \
+#define LTO(major, minor)                                   \
+    {                                                       \
+        .kind = KR_IMAGE_LTOIR, .arch = { major, minor, 0 } \
     }
-#define PTX(major, minor, suffix, isa)                         \
-    {                                                          \
-        0, 0, KR_IMAGE_PTX, {major, minor, suffix}, isa, "", 0 \
+#define PTX(major, minor, suffix, ptx_isa)                                     \
+    {                                                                          \
+        .kind = KR_IMAGE_PTX, .arch = {major, minor, suffix}, .isa = (ptx_isa) \
     }
 
 static const char one[] = OP("//! variant v\n");
@@ -48,13 +48,13 @@ enum { NONE = 0, V13 = 13000, V11 = 11040 };
 static const struct row {
     const char *what;
     const char *op;
-    int major, minor;              /* the device */
-    int driver;                    /* 0: the newest */
-    int nvrtc;                     /* NONE, V13, V11 */
-    int optin;                     /* 0: published */
-    kr__embedded_image shipped[4]; /* all of variant 0 and type 0; ends at the first without a CC */
-    const char *variant, *image;   /* chosen; NULL: nothing can run */
-    const char *reason;            /* of the one chosen, or of any refused */
+    int major, minor;            /* the device */
+    int driver;                  /* 0: the newest */
+    int nvrtc;                   /* NONE, V13, V11 */
+    int optin;                   /* 0: published */
+    kr__image shipped[4];        /* all of variant 0 and type 0; ends at the first without a CC */
+    const char *variant, *image; /* chosen; NULL: nothing can run */
+    const char *reason;          /* of the one chosen, or of any refused */
 } rows[] = {
     {"exactly made",
      one,
@@ -346,7 +346,7 @@ static bool some_refusal_says(const kr__selection *s, const char *reason)
 static kr__shipped *shipped;
 
 static kr__selection *selected(const kr__op_def *def, const kr_machine *machine, const kr__policy *policy,
-                               const kr__embedded_image *images, size_t n_images)
+                               const kr__image *images, size_t n_images)
 {
     static const kr__policy none;
     kr_error err;
@@ -401,7 +401,7 @@ static const struct further {
     int major, minor, driver, nvrtc;
     kr__policy policy;
     size_t asked; /* variant + 1 */
-    kr__embedded_image shipped[4];
+    kr__image shipped[4];
     const char *variant, *image, *reason; /* as in the rows above */
     const char *refusal;                  /* which some refusal says, or NULL */
 } further[] = {
@@ -517,7 +517,11 @@ START_TEST(fatbins_are_opened)
     void *bytes;
     size_t n_bytes;
     ck_assert(!kr__fatbin_write(parts, KR_COUNT(parts), &bytes, &n_bytes, &err));
-    kr__embedded_image image = {0, 0, KR_IMAGE_FATBIN, {0}, 0, bytes, n_bytes};
+    uint8_t digest[KR__SHA256_BYTES];
+    kr__arena arena = {0};
+    kr__image image = {.kind = KR_IMAGE_FATBIN,
+                       .stored = {kr__arena_text(&arena, bytes, n_bytes), n_bytes, 0, digest}};
+    kr__sha256_of(bytes, n_bytes, digest);
     kr__op_def *def = parsed(one);
     for (size_t i = 0; i < KR_COUNT(wanted); i++) {
         const kr_machine machine = {.cc = {wanted[i].major, wanted[i].minor, 0}};
@@ -532,10 +536,14 @@ START_TEST(fatbins_are_opened)
     }
     kr__shipped *list = NULL;
     size_t n;
-    image.n_bytes -= 8;
+    digest[0] ^= 1;
+    ck_assert_int_eq(kr__shipped_list(&image, 1, &list, &n, &err), KR_CORRUPT);
+    image.stored = (kr__stored){kr__arena_text(&arena, bytes, n_bytes - 8), n_bytes - 8, 0, digest};
+    kr__sha256_of(bytes, n_bytes - 8, digest);
     ck_assert_int_eq(kr__shipped_list(&image, 1, &list, &n, &err), KR_CORRUPT);
     ck_assert_ptr_null(list);
     free(bytes);
+    kr__arena_free(&arena);
     kr__op_free(&def);
 }
 END_TEST
@@ -558,9 +566,9 @@ START_TEST(images_of_other_types_and_variants_do_not_count)
 {
     kr__op_def *def = parsed(levels);
     const kr_machine machine = {.cc = {9, 0, 0}};
-    const kr__embedded_image images[] = {{1, 0, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0},
-                                         {0, 3, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0},
-                                         {0, 0, KR_IMAGE_CUBIN, {9, 0, 0}, 0, "", 0}};
+    const kr__image images[] = {{.type = 1, .kind = KR_IMAGE_CUBIN, .arch = {9, 0, 0}},
+                                {.variant = 3, .kind = KR_IMAGE_CUBIN, .arch = {9, 0, 0}},
+                                {.kind = KR_IMAGE_CUBIN, .arch = {9, 0, 0}}};
     kr__selection *s = selected(def, &machine, NULL, images, KR_COUNT(images));
     const kr__candidate *c = chosen_of(s);
     ck_assert_ptr_nonnull(c);
@@ -575,9 +583,10 @@ START_TEST(no_image_is_dropped)
 {
     kr__op_def *def = parsed(levels);
     const kr_machine machine = {.cc = {13, 0, 0}};
-    kr__embedded_image images[400];
+    kr__image images[400];
     for (size_t i = 0; i < KR_COUNT(images); i++)
-        images[i] = (kr__embedded_image){0, i % 4, KR_IMAGE_PTX, {5 + (int)i % 5, 0, 0}, 60, "", 0};
+        images[i] =
+            (kr__image){.variant = i % 4, .kind = KR_IMAGE_PTX, .arch = {5 + (int)i % 5, 0, 0}, .isa = 60};
     kr__selection *s = selected(def, &machine, NULL, images, KR_COUNT(images));
     ck_assert_uint_eq(s->n, KR_COUNT(images) + def->op.n_variants);
     free(s);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "registry/embedded.h"
+#include "registry/pack.h"
 
 enum { N = 1 << 22, SIDE = 512, WORK_BYTES = 1 << 20, LAUNCHES = 9, MOST_WORDS = 8 };
 
@@ -41,15 +41,17 @@ static double now_s(clockid_t clock)
 /* The op's PTX for its first type; none where the build found no NVRTC. */
 static bool load_op(vm_module *module, const char *file, size_t variant)
 {
-    for (size_t i = 0; i < kr__n_embedded_ops; i++) {
-        const kr__embedded_op *op = &kr__embedded_ops[i];
-        for (size_t k = 0; k < op->n_images && !strcmp(op->file, file); k++) {
-            const kr__embedded_image *image = &op->images[k];
-            if (image->kind == KR_IMAGE_PTX && image->type == 0 && image->variant == variant)
-                return vm_load_text(module, image->bytes, image->n_bytes);
-        }
-    }
-    return false;
+    kr_pack *pack;
+    kr_pack_image image;
+    bool found = false, loaded;
+    if (kr_pack_open_memory(kr__builtin_pack, kr__builtin_pack_bytes, &pack, NULL))
+        return false;
+    for (size_t i = 0; !found && !kr_pack_get_image(pack, i, &image, NULL); i++)
+        found = image.kind == KR_IMAGE_PTX && image.type_index == 0 && image.variant == variant &&
+                strcmp(image.op->file, file) == 0;
+    loaded = found && vm_load_text(module, image.data, image.bytes);
+    kr_pack_close(&pack);
+    return loaded;
 }
 
 /* Further launches of the row; `work` is zeros before each. */
