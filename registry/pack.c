@@ -37,13 +37,23 @@ static uint64_t next_place(uint64_t end)
     return (end + KR__PACK_ALIGN - 1) / KR__PACK_ALIGN * KR__PACK_ALIGN;
 }
 
+static bool is_zero(const void *data, size_t n)
+{
+    const char *bytes = data;
+    while (n && !bytes[n - 1])
+        n--;
+    return !n;
+}
+
 /* ---- what is stored ---- */
 
 kr_status kr__stored_check(const kr__stored *stored, kr_error *err)
 {
     uint8_t digest[KR__SHA256_BYTES];
     kr__sha256_of(stored->bytes, stored->n_bytes, digest);
-    if (memcmp(digest, stored->sha256, sizeof digest) == 0 && !stored->bytes[stored->n_bytes])
+    /* Zeros follow up to the next place: PTX and sources end with a NUL where they lie. */
+    if (memcmp(digest, stored->sha256, sizeof digest) == 0 &&
+        is_zero(stored->bytes + stored->n_bytes, next_place(stored->n_bytes + 1) - stored->n_bytes))
         return KR_OK;
     const uint8_t *wanted = stored->sha256;
     KR_FAIL(
@@ -164,13 +174,6 @@ static const char *text_at(const reader *r, size_t offset, size_t n)
     const bool ends =
         n == SIZE_MAX ? memchr(data + offset, '\0', room) != NULL : n < room && !data[offset + n];
     return ends ? data + offset : NULL;
-}
-
-static bool is_zero(const uint8_t *bytes, size_t n)
-{
-    while (n && !bytes[n - 1])
-        n--;
-    return !n;
 }
 
 /* at: where the row is. */
