@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# pack.sh BUILD SOURCE PREFIX LIBDIR SOFTCUDA MESON CMAKE NINJA: examples/pack is built with CMake and with Meson against an
+# installed kregistry, and runs without NVRTC. A tool that is not there is given as "none".
+set -eu
+build=$1 source=$2 prefix=$3 libdir=$4 softcuda=$5 meson=$6 cmake=$7 ninja=$8
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+exec 3>&1 >"$work/log" 2>&1
+
+fail() {
+    cat "$work/log" >&3
+    echo "FAILED: $1" >&3
+    exit 1
+}
+
+skip() {
+    echo "skipped: $1" >&3
+    exit 77
+}
+
+[ "$meson" != none ] || skip 'there is no Meson to install with'
+"$meson" install -C "$build" --no-rebuild --destdir "$work/root" || fail 'installing'
+root=$work/root$prefix
+# Moved: nothing may remember where it was installed.
+mv "$root" "$work/moved"
+root=$work/moved
+export PATH="$root/bin:$PATH" LD_LIBRARY_PATH="$root/$libdir" PKG_CONFIG_PATH="$root/$libdir/pkgconfig"
+export KREGISTRY_EXAMPLE_DRIVER="$softcuda" KREGISTRY_SOFTCUDA_DEVICES=sm_75
+sed -i "s|^prefix=.*|prefix=$root|" "$root/$libdir/pkgconfig/kregistry.pc"
+echo 'extern "C" __global__ void k() {}' >"$work/k.cu"
+kregistry compile "$work/k.cu" -o "$work/k.ptx" || skip 'there is no NVRTC'
+app=$work/app
+cp -r "$source/examples/pack" "$app"
+mkdir "$work/wrong"
+
+# runs PROGRAM TEXT: with its pack alone.
+runs() {
+    KREGISTRY_NVRTC=none "$1" >"$work/out" || fail "$1 does not run"
+    grep -q "$2" "$work/out" || fail "$1 says no \"$2\" but $(cat "$work/out")"
+}
+
+# again WHAT COMMAND...: builds, and again after each change, which the pack must follow.
+again() {
+    what=$1 program=$2
+    shift 2
+    "$@" || fail "$what"
+    runs "$program" '^1 ops, y\[1\] = 500$'
+    sed 's/^\/\/! op .*/\/\/! op more/' "$app/kernels/mix.cu" >"$app/kernels/more.cu"
+    "$@" || fail "$what: a file more"
+    runs "$program" '^2 ops, y\[1\] = 500$'
+    rm "$app/kernels/more.cu"
+    echo '#error changed' >>"$app/kernels/grid.cuh"
+    "$@" && fail "$what: an included file that changed is not noticed"
+    sed -i '$d' "$app/kernels/grid.cuh"
+    "$@" || fail "$what: a file less"
+    runs "$program" '^1 ops, y\[1\] = 500$'
+}
+
+built=
+if [ "$ninja" != none ]; then
+    "$meson" setup "$work/with_meson" "$app" || fail 'Meson: setup'
+    again Meson "$work/with_meson/app" "$ninja" -C "$work/with_meson"
+    built="$built Meson"
+fi
+if [ "$cmake" != none ]; then
+    for generator in 'Ninja' 'Unix Makefiles'; do
+        case $generator in
+        Ninja) [ "$ninja" != none ] || continue ;;
+        *) command -v make || continue ;;
+        esac
+        "$cmake" -G "$generator" -S "$app" -B "$work/with_$generator" -DCMAKE_PREFIX_PATH="$root" || fail "CMake, $generator"
+        again "CMake, $generator" "$work/with_$generator/app" "$cmake" --build "$work/with_$generator"
+        built="$built, CMake with $generator"
+    done
+    # What is asked for wrongly is said where the project is configured.
+    sed 's/OPS kernels/KERNELS kernels/' "$app/CMakeLists.txt" >"$work/wrong/CMakeLists.txt"
+    "$cmake" -S "$work/wrong" -B "$work/wrong/build" -DCMAKE_PREFIX_PATH="$root" && fail 'a call without OPS is taken'
+    grep -q 'kregistry_add_pack(TARGET NAME OPS PATH' "$work/log" || fail 'a call without OPS: no word of it'
+fi
+[ -n "$built" ] || skip 'there is neither Ninja nor CMake'
+echo "built with$built" >&3
