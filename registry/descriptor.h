@@ -51,7 +51,7 @@ typedef struct kr__stored {
     const char *bytes;
     size_t n_bytes;
     size_t offset; /* in the pack */
-    const uint8_t *sha256;
+    const uint8_t *sha256; /* NULL: they are of no pack */
 } kr__stored;
 
 /* An image that came with an op. */

@@ -151,15 +151,17 @@ static kr_status open_shipped(const want *w, kr__built *built, const char **ret_
                               kr_error *err)
 {
     const kr__shipped *shipped = built->shipped;
-    const bool is_ptx = shipped->kind == KR_IMAGE_PTX;
     const kr__stored *stored = &shipped->image->stored;
-    kr_status status = kr__stored_check(stored, err);
+    const bool is_ptx = shipped->kind == KR_IMAGE_PTX;
+    kr_status status;
     *ret_image = stored->bytes;
     *ret_bytes = stored->n_bytes;
-    if (!status && !is_ptx)
+    if (!is_ptx)
         status = join(w, shipped, &built->made, ret_bytes, err);
-    else if (!status && shipped->image->kind == KR_IMAGE_FATBIN)
+    else if (shipped->image->kind == KR_IMAGE_FATBIN)
         status = kr__shipped_bytes(shipped, &built->made, ret_bytes, err);
+    else
+        status = kr__stored_check(stored, err);
     if (built->made)
         *ret_image = built->made;
     built->ptx = is_ptx && !status ? *ret_image : NULL;

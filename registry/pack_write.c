@@ -48,18 +48,23 @@ static bool is_below(const kr__variant *variant, kr_cc arch)
     return !variant->below_cc.major || kr_cc_compare(arch, variant->below_cc) < 0;
 }
 
-/* A variant for one lettered target is compiled for that alone: its PTX always, where NVRTC knows the target,
- * and its machine code where it is asked for. */
-static void list_lettered(const kr__variant *variant, const kr_pack_options *options,
-                          const kr_nvrtc_info *nvrtc, target_list *targets)
+/* A variant with a target of its own is compiled for that alone: where a GPU of it is asked for, and as PTX
+ * where one that comes before is. */
+static void list_own_target(const kr__variant *variant, const kr_pack_options *options,
+                            const kr_nvrtc_info *nvrtc, target_list *targets)
 {
-    const kr_cc arch = variant->target;
-    if (!kr__nvrtc_knows(nvrtc->archs, nvrtc->n_archs, nvrtc->major * 1000 + nvrtc->minor * 10, arch))
+    const kr_cc own = variant->target;
+    const bool any = options->n_cubins || options->n_ptx;
+    if (!kr__nvrtc_knows(nvrtc->archs, nvrtc->n_archs, nvrtc->major * 1000 + nvrtc->minor * 10, own))
         return;
     for (size_t i = 0; i < options->n_cubins; i++)
-        if (!kr_cc_compare(options->cubins[i], arch) && options->cubins[i].suffix == arch.suffix)
-            add_target(targets, KR_IMAGE_CUBIN, arch);
-    add_target(targets, KR_IMAGE_PTX, arch);
+        if (kr_cc_cubin_runs_on(own, (kr_cc){options->cubins[i].major, options->cubins[i].minor, 0}))
+            add_target(targets, KR_IMAGE_CUBIN, own);
+    for (size_t i = 0; i < options->n_ptx; i++)
+        if (kr_cc_compare(options->ptx[i], own) <= 0)
+            add_target(targets, KR_IMAGE_PTX, own);
+    if (!any)
+        add_target(targets, KR_IMAGE_PTX, own);
 }
 
 static void list_targets(const kr__variant *variant, const kr_pack_options *options,
@@ -70,7 +75,7 @@ static void list_targets(const kr__variant *variant, const kr_pack_options *opti
     const kr_cc *ptx = any ? options->ptx : &lowest;
     targets->n = 0;
     if (variant->target.major) {
-        list_lettered(variant, options, nvrtc, targets);
+        list_own_target(variant, options, nvrtc, targets);
         return;
     }
     for (size_t i = 0; i < options->n_cubins; i++)

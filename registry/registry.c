@@ -244,16 +244,9 @@ static kr_status take_place(kr__entry *entry, kr__entry *there, kr_error *err)
         kr__error_advice(err, "Give one of the two another name.");
         return KR_INVALID_ARGUMENT;
     }
-    kr__shipped *images = NULL;
-    size_t n_images = 0;
-    kr_status status = join_images(def, old, err);
-    if (!status)
-        status = kr__shipped_list(def->images, def->n_images, &images, &n_images, err);
+    const kr_status status = join_images(def, old, err);
     if (status)
         return status;
-    free(entry->images);
-    entry->images = images;
-    entry->n_images = n_images;
     if (!def->text) {
         def->text = old->text;
         def->text_bytes = old->text_bytes;
@@ -263,7 +256,10 @@ static kr_status take_place(kr__entry *entry, kr__entry *there, kr_error *err)
     }
     def->references = old->references;
     entry->before = there;
-    return KR_OK;
+    free(entry->images);
+    entry->images = NULL;
+    entry->n_images = 0;
+    return kr__shipped_list(def->images, def->n_images, &entry->images, &entry->n_images, err);
 }
 
 /* A new snapshot with the entries added: all, or none where a name is taken. */

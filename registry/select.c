@@ -151,6 +151,10 @@ static int judge_nvrtc(kr__candidate *c, const kr__question *q)
     const kr__policy *policy = q->policy;
     const int major = machine->nvrtc_version / 1000, minor = machine->nvrtc_version % 1000 / 10;
     char own[KR_CC_TEXT_BYTES], device[KR_CC_TEXT_BYTES];
+    if (!q->def->text) {
+        REASON(c, "it came in a pack without its source");
+        return REFUSED;
+    }
     if (!machine->n_nvrtc_archs) {
         REASON(c, "there is no NVRTC to compile it");
         return REFUSED;

@@ -17,9 +17,7 @@ static kr_status add(const kr__image *image, kr__shipped *list, size_t *n, kr_er
         ++*n;
         return KR_OK;
     }
-    kr_status status = list ? KR_OK : kr__stored_check(&image->stored, err);
-    if (!status)
-        status = kr__fatbin_read(image->stored.bytes, image->stored.n_bytes, &fatbin, err);
+    const kr_status status = kr__fatbin_read(image->stored.bytes, image->stored.n_bytes, &fatbin, err);
     for (size_t i = 0; !status && i < fatbin->n_entries; i++, ++*n)
         if (list)
             list[*n] = (kr__shipped){image, i, fatbin->entries[i].kind, fatbin->entries[i].arch,
@@ -52,12 +50,11 @@ kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped
 
 kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
-    const kr__image *image = shipped->image;
-    const kr__stored *stored = &image->stored;
+    const kr__stored *stored = &shipped->image->stored;
     kr_status status = kr__stored_check(stored, err);
     if (status)
         return status;
-    if (image->kind != KR_IMAGE_FATBIN) {
+    if (shipped->image->kind != KR_IMAGE_FATBIN) {
         char *data = kr__alloc(stored->n_bytes + 1, 1, err);
         if (!data)
             return KR_OUT_OF_HOST_MEMORY;

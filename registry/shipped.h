@@ -15,12 +15,11 @@ typedef struct kr__shipped {
     int isa; /* of PTX: 70 for 7.0; else 0 */
 } kr__shipped;
 
-/* *ret_list is to be freed; NULL where there are none. KR_CORRUPT: a fatbin that cannot be read or is not
- * what it was. */
-kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped **ret_list, size_t *ret_n,
-                           kr_error *err);
+/* *ret_list is to be freed; NULL where there are none. KR_CORRUPT: a fatbin that cannot be read. */
+kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped **ret_list,
+                           size_t *ret_n, kr_error *err);
 
-/* The bytes of one, checked and unpacked: malloc'ed. */
+/* The bytes of one, held to their SHA-256 and unpacked: malloc'ed. */
 kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err);
 
 #endif

@@ -22,6 +22,7 @@ enum { SOFTCUDA = 1, NVRTC = 2 };
 
 #define NO_DRIVER "--driver /no/such/libcuda.so.1 "
 #define SOFT "--driver softcuda "
+#define PACK "OPS/../../registry/packs/v1.pack" /* of scale.cu and invert.cu beside it */
 
 typedef struct row {
     const char *words; /* OPS stands for the folder, TMP for a folder to write to */
@@ -105,6 +106,36 @@ static const row rows[] = {
     {NO_DRIVER "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 3, "nothing links", 0},
     {SOFT "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 2, "linking ", SOFTCUDA},
     {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --nvjitlink none", 0, "linked by the driver", SOFTCUDA},
+    /* pack and embed */
+    {"list scale --ops " PACK, 0, "variant  plain  (3 images shipped)", 0},
+    {"check scale --ops " PACK " --cc 7.5,8.6,9.0 --no-nvrtc", 0, "0 missing", 0},
+    {"explain invert --ops " PACK " --cc 9.0 --nvrtc none", 0, "cubin sm_90a", 0},
+    {"list --ops TMP/damaged.pack", 2, "the pack is damaged at byte 32", 0},
+    {"list --ops TMP/newer.pack", 2, "version 255, newer than the version 1", 0},
+    {"list --ops OPS/../test_cli.c", 2, "not a pack", 0},
+    {"list --ops OPS/../../registry/packs/scale.cu --ops " PACK, 0, "scale", 0},
+    {"list --ops TMP/scale.cu --ops " PACK, 2, "taken by scale.cu, which is another source", 0},
+    {"pack saxpy", 2, "pack needs -o FILE", 0},
+    {"pack -o TMP/x.pack --nvrtc none", 3, "NVRTC", 0},
+    {"pack -o TMP/x.pack --nvrtc /no/such/file", 2, "/no/such/file", 0},
+    {"pack -o TMP/x.pack saxpi", 2, "Did you mean \"saxpy\"?", NVRTC},
+    {"pack -o TMP/x.pack 'zz*'", 2, "no op matches", NVRTC},
+    {"pack -o TMP/x.pack saxpy --arch 90,x", 2, "\"x\"", NVRTC},
+    {"pack -o TMP/x.pack saxpy --arch compute_90", 2, "machine code is for a real architecture", NVRTC},
+    {"pack -o TMP/x.pack saxpy --arch 999", 2, "does not know 99.9; it knows", NVRTC},
+    {"pack -o TMP/x.pack saxpy --ptx 10", 2, "does not know 1.0", NVRTC},
+    {"pack -o TMP/none/x.pack fill.f32", 2, "cannot write", NVRTC},
+    {"pack -o TMP/x.pack --ops OPS/no_compile.cu", 2, "nowhere", NVRTC},
+    {"pack -o TMP/x.pack scale --ops " PACK " --arch sm_80 --ptx compute_75", 0, "1 ops, 2 images, ", NVRTC},
+    {"pack -o TMP/x.pack --ops " PACK " --ptx 75 --no-source", 0, "2 ops, 3 images, ", NVRTC},
+    {"embed " PACK, 2, "-o FILE", 0},
+    {"embed " PACK " -o TMP/x.s", 2, "ends in .c or .o", 0},
+    {"embed TMP/damaged.pack -o TMP/x.c", 2, "the pack is damaged at byte 32", 0},
+    {"embed TMP/damaged_image.pack -o TMP/x.c", 2, "the pack is damaged: the SHA-256 of its", 0},
+    {"embed TMP/same.c -o TMP/same.c", 2, "is the pack itself", 0},
+    {"embed TMP/none.pack -o TMP/x.c", 2, "none.pack", 0},
+    {"embed " PACK " -o TMP/x.c", 0, "v1_pack and v1_pack_bytes, 26368 bytes", 0},
+    {"embed " PACK " -o TMP/x.o", 0, "v1_pack and v1_pack_bytes, 26368 bytes", 0},
     /* an NVRTC that is asked for must do, wherever one is used */
     {"check saxpy --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
@@ -324,6 +355,8 @@ static const struct {
      SOFTCUDA | NVRTC},
     {"compile OPS/faults.cu -o TMP/x.cubin --arch sm_80 -D KR_VARIANT_wild -D uint64_t=size_t",
      "kind arch bytes entries cached log", NVRTC},
+    {"pack fill -o TMP/x.pack", "ops images bytes", NVRTC},
+    {"embed " PACK " -o TMP/x.c", "name bytes", 0},
     {NO_DRIVER "doctor", "checks/name checks/ok checks/detail checks/advice", 0},
     {"version", "kregistry nvrtc driver", 0},
     {"completion bash", "shell script", 0},
@@ -561,6 +594,53 @@ START_TEST(outputs_are_written_as_they_are)
     shell("chmod 640 TMP/o/to.ptx");
     ck_assert_int_eq(run(COMPILE "TMP/o/to.ptx")->code, 0);
     shell("test $(stat -c %a TMP/o/to.ptx) = 640");
+}
+END_TEST
+
+/* With --ops a pack has those ops, unless a glob names others. A file's ops are verified from a pack of them
+ * as they are. */
+START_TEST(packs_of_what)
+{
+    if (!(available & NVRTC))
+        return;
+    ck_assert_int_eq(run("pack -o TMP/own.pack --ops OPS/faults.cu --ops OPS/prints.cu")->code, 0);
+    ck_assert_ptr_nonnull(strstr(run("list --ops TMP/own.pack")->out, "prints"));
+    const answer *a = run("pack -o TMP/all.pack '*' --ops OPS/faults.cu --ptx 75 --json");
+    json_t *document = json_loads(a->out, 0, NULL), *listed = json_loads(run("list --json")->out, 0, NULL);
+    ck_assert_int_eq(json_integer_value(json_object_get(document, "ops")),
+                     (json_int_t)json_array_size(json_object_get(listed, "ops")) + 1);
+    json_decref(document);
+    json_decref(listed);
+    if (available & SOFTCUDA)
+        ck_assert_ptr_nonnull(strstr(
+            run(SOFT "verify fill.f32 --shape 100 --class ordinary --ops TMP/all.pack --nvrtc none")->out,
+            "0 failed"));
+    shell("cd TMP && rm -f own.pack all.pack");
+}
+END_TEST
+
+/* Neither a full disk nor a kill leaves a part of a pack where one is to be. */
+START_TEST(a_pack_is_whole_or_not_there)
+{
+    char line[1024];
+    const char *command = getenv("KREGISTRY_TEST_COMMAND");
+    if (!(available & NVRTC))
+        return;
+    snprintf(line, sizeof line,
+             "cd %s && trap '' XFSZ && ulimit -f 8 && { '%s' pack fill -o f.pack --arch 90 >told 2>&1; test "
+             "$? = 1; } && "
+             "test ! -e f.pack && ! ls f.pack* 2>/dev/null && grep -q 'cannot write' told",
+             temporary, command);
+    ck_assert_msg(system(line) == 0, "%s", line);
+    snprintf(
+        line, sizeof line,
+        "cd %s && echo mine >f.pack && for s in 0.05 0.1 0.2 0.4; do '%s' pack fill -o f.pack --arch 90 "
+        ">told 2>&1 & "
+        "p=$!; sleep $s; kill -9 $p; wait $p; echo mine | cmp -s - f.pack || '%s' list --ops f.pack >told || "
+        "exit 1; done",
+        temporary, command, command);
+    ck_assert_msg(system(line) == 0, "%s", line);
+    shell("cd TMP && rm -f f.pack*");
 }
 END_TEST
 
@@ -922,11 +1002,23 @@ static void look_around(void)
             available & NVRTC ? "yes" : "no");
 }
 
+/* Packs and a source that no longer are what v1.pack is. */
+static bool make_damaged(void)
+{
+    char line[2048];
+    expand("cd TMP && for f in damaged.pack newer.pack damaged_image.pack same.c; do cp " PACK " $f; done && "
+           "w() { printf '\\377' | dd of=$1 bs=1 seek=$2 conv=notrunc 2>/dev/null; } && "
+           "w damaged.pack 100 && w newer.pack 8 && w damaged_image.pack 6000 && "
+           "sed 's/a \\* x/x[i] * a + 0 * x/' OPS/../../registry/packs/scale.cu >scale.cu",
+           line, sizeof line);
+    return system(line) == 0;
+}
+
 int main(void)
 {
     char clean[64];
     look_around();
-    if (!mkdtemp(temporary))
+    if (!mkdtemp(temporary) || !make_damaged())
         return EXIT_FAILURE;
     Suite *suite = suite_create("cli");
     TCase *cases = tcase_create("command");
@@ -942,6 +1034,8 @@ int main(void)
     tcase_add_test(cases, repeat_repeats_ops);
     tcase_add_test(cases, a_nul_in_a_source);
     tcase_add_test(cases, outputs_are_written_as_they_are);
+    tcase_add_test(cases, packs_of_what);
+    tcase_add_test(cases, a_pack_is_whole_or_not_there);
     tcase_add_test(cases, a_trace_is_whole_or_not_there);
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
     tcase_add_loop_test(cases, json_without_memory, 0, 4);

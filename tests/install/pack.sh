@@ -61,7 +61,7 @@ built=
 if [ "$ninja" != none ]; then
     "$meson" setup "$work/with_meson" "$app" || fail 'Meson: setup'
     again Meson "$work/with_meson/app" "$ninja" -C "$work/with_meson"
-    built="$built Meson"
+    built="$built, with Meson"
 fi
 if [ "$cmake" != none ]; then
     for generator in 'Ninja' 'Unix Makefiles'; do
@@ -71,12 +71,19 @@ if [ "$cmake" != none ]; then
         esac
         "$cmake" -G "$generator" -S "$app" -B "$work/with_$generator" -DCMAKE_PREFIX_PATH="$root" || fail "CMake, $generator"
         again "CMake, $generator" "$work/with_$generator/app" "$cmake" --build "$work/with_$generator"
-        built="$built, CMake with $generator"
+        built="$built, with CMake and $generator"
     done
     # What is asked for wrongly is said where the project is configured.
     sed 's/OPS kernels/KERNELS kernels/' "$app/CMakeLists.txt" >"$work/wrong/CMakeLists.txt"
     "$cmake" -S "$work/wrong" -B "$work/wrong/build" -DCMAKE_PREFIX_PATH="$root" && fail 'a call without OPS is taken'
     grep -q 'kregistry_add_pack(TARGET NAME OPS PATH' "$work/log" || fail 'a call without OPS: no word of it'
 fi
-[ -n "$built" ] || skip 'there is neither Ninja nor CMake'
-echo "built with$built" >&3
+# By hand, with an object.
+(
+    cd "$work"
+    kregistry pack --ops "$app/kernels" -o my_kernels.pack --ptx 75 && kregistry embed my_kernels.pack -o my_kernels_pack.o
+    # shellcheck disable=SC2046
+    "${CC:-cc}" "$app/app.c" my_kernels_pack.o $(pkg-config --cflags --libs kregistry) -o by_hand
+) || fail 'by hand'
+runs "$work/by_hand" '^1 ops, y\[1\] = 500$'
+echo "built by hand$built" >&3

@@ -585,19 +585,10 @@ static kr_compiled *compiled(kr_cc arch, kr_image_kind kind)
     return c;
 }
 
-/* A copy, as a pack has it. */
-static kr__stored stored_of(const void *bytes, size_t n)
-{
-    static kr__arena kept;
-    uint8_t *digest = kr__arena_alloc(&kept, KR__SHA256_BYTES);
-    kr__sha256_of(bytes, n, digest);
-    return (kr__stored){.bytes = kr__arena_text(&kept, bytes, n), .n_bytes = n, .sha256 = digest};
-}
-
 static kr__image image_of(const kr_compiled *c, int isa)
 {
     return (kr__image){
-        .kind = c->kind, .arch = c->arch, .isa = isa, .stored = stored_of(c->image, c->image_bytes)};
+        .kind = c->kind, .arch = c->arch, .isa = isa, .stored = {.bytes = c->image, .n_bytes = c->image_bytes}};
 }
 
 static void runs_shipped(kr_registry *other, kr_image_kind kind)
@@ -635,10 +626,8 @@ START_TEST(images_of_all_kinds_run)
             {KR_IMAGE_CUBIN, first[i]->arch, 0, first[i]->image, first[i]->image_bytes},
             {KR_IMAGE_PTX, ptx->arch, 70, ptx->image, ptx->image_bytes}};
         void *bytes;
-        size_t n_bytes;
-        OK(kr__fatbin_write(parts, 2, &bytes, &n_bytes, &err));
-        fatbins[i].stored = stored_of(bytes, n_bytes);
-        free(bytes);
+        OK(kr__fatbin_write(parts, 2, &bytes, &fatbins[i].stored.n_bytes, &err));
+        fatbins[i].stored.bytes = bytes;
     }
     const struct {
         kr__image images[2];
@@ -653,6 +642,8 @@ START_TEST(images_of_all_kinds_run)
         runs_shipped(shipped, rows[i].kind);
         kr_registry_destroy(&shipped);
     }
+    for (size_t i = 0; i < 2; i++)
+        free((char *)fatbins[i].stored.bytes);
     kr_compiled_destroy(&own);
     kr_compiled_destroy(&other);
     kr_compiled_destroy(&ptx);
@@ -669,8 +660,8 @@ START_TEST(what_was_wrong_with_each_is_kept)
                                "ELF, and no more";
     const kr_cc cc = kr_device_get_info(device)->cc;
     const kr__image images[] = {
-        {.kind = KR_IMAGE_CUBIN, .arch = cc, .stored = stored_of(stub, sizeof stub)},
-        {.kind = KR_IMAGE_PTX, .arch = {7, 5, 0}, .isa = 70, .stored = stored_of(bad, sizeof bad)}};
+        {.kind = KR_IMAGE_CUBIN, .arch = cc, .stored = {.bytes = stub, .n_bytes = sizeof stub}},
+        {.kind = KR_IMAGE_PTX, .arch = {7, 5, 0}, .isa = 70, .stored = {.bytes = bad, .n_bytes = sizeof bad}}};
     kr_resolution r;
     const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
     kr_registry *other = shipping(images, KR_COUNT(images));
@@ -691,8 +682,8 @@ END_TEST
 START_TEST(nothing_that_is_shipped_fits)
 {
     const kr_cc cc = kr_device_get_info(device)->cc, far = {cc.major == 9 ? 8 : 9, 0, 'a'};
-    const kr__image images[] = {{.kind = KR_IMAGE_CUBIN, .arch = far, .stored = stored_of("", 0)},
-                                {.kind = KR_IMAGE_PTX, .arch = far, .stored = stored_of("", 0)}};
+    const kr__image images[] = {{.kind = KR_IMAGE_CUBIN, .arch = far, .stored = {.bytes = ""}},
+                                         {.kind = KR_IMAGE_PTX, .arch = far, .stored = {.bytes = ""}}};
     kr_resolution r;
     char needed[128];
     kr_registry *other = shipping(images, KR_COUNT(images));

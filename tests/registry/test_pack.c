@@ -381,14 +381,15 @@ START_TEST(without_its_source_nothing_is_compiled)
     const int archs[] = {75, 90};
     const kr_machine machine = {
         .cc = {9, 0, 0}, .nvrtc_archs = archs, .n_nvrtc_archs = 2, .nvrtc_version = 13000};
-    kr_explanation explanation;
+    kr_explanation *explanation;
     kr_registry *registry = open_registry();
     write_pack(&(kr_pack_options){.no_source = true}, &data, &bytes);
     ok(kr_registry_add_pack(registry, data, bytes, &err));
     ok(kr_registry_explain(registry, "scale", &machine, NULL, &explanation, &err));
-    ck_assert_uint_eq(explanation.n, 1);
-    ck_assert(!explanation.considered[0].usable);
-    ck_assert_str_eq(explanation.considered[0].reason, "it came in a pack without its source");
+    ck_assert_uint_eq(explanation->n, 1);
+    ck_assert(!explanation->considered[0].usable);
+    ck_assert_str_eq(explanation->considered[0].reason, "it came in a pack without its source");
+    kr_explanation_destroy(&explanation);
     ok(kr_registry_add_file(registry, PACKS "/../ops/blur.cu", &err));
     ck_assert_int_ne(kr_pack_build(registry, "scale", NULL, &(kr_pack *){NULL}, &err), KR_OK);
     kr_registry_destroy(&registry);
@@ -396,8 +397,9 @@ START_TEST(without_its_source_nothing_is_compiled)
     ok(kr_registry_add_pack(registry, golden, golden_bytes, &err));
     ok(kr_registry_add_pack(registry, data, bytes, &err));
     ok(kr_registry_explain(registry, "scale", &machine, NULL, &explanation, &err));
-    ck_assert_str_eq(explanation.considered[0].image, "cubin sm_90a");
-    ck_assert(explanation.considered[1].usable && !strcmp(explanation.considered[1].how, "nvrtc"));
+    ck_assert_str_eq(explanation->considered[0].image, "cubin sm_90a");
+    ck_assert(explanation->considered[1].usable && !strcmp(explanation->considered[1].how, "nvrtc"));
+    kr_explanation_destroy(&explanation);
     kr_registry_destroy(&registry);
     free(data);
 }

@@ -517,11 +517,7 @@ START_TEST(fatbins_are_opened)
     void *bytes;
     size_t n_bytes;
     ck_assert(!kr__fatbin_write(parts, KR_COUNT(parts), &bytes, &n_bytes, &err));
-    uint8_t digest[KR__SHA256_BYTES];
-    kr__arena arena = {0};
-    kr__image image = {.kind = KR_IMAGE_FATBIN,
-                       .stored = {kr__arena_text(&arena, bytes, n_bytes), n_bytes, 0, digest}};
-    kr__sha256_of(bytes, n_bytes, digest);
+    kr__image image = {.kind = KR_IMAGE_FATBIN, .stored = {.bytes = bytes, .n_bytes = n_bytes}};
     kr__op_def *def = parsed(one);
     for (size_t i = 0; i < KR_COUNT(wanted); i++) {
         const kr_machine machine = {.cc = {wanted[i].major, wanted[i].minor, 0}};
@@ -536,14 +532,10 @@ START_TEST(fatbins_are_opened)
     }
     kr__shipped *list = NULL;
     size_t n;
-    digest[0] ^= 1;
-    ck_assert_int_eq(kr__shipped_list(&image, 1, &list, &n, &err), KR_CORRUPT);
-    image.stored = (kr__stored){kr__arena_text(&arena, bytes, n_bytes - 8), n_bytes - 8, 0, digest};
-    kr__sha256_of(bytes, n_bytes - 8, digest);
+    image.stored.n_bytes -= 8;
     ck_assert_int_eq(kr__shipped_list(&image, 1, &list, &n, &err), KR_CORRUPT);
     ck_assert_ptr_null(list);
     free(bytes);
-    kr__arena_free(&arena);
     kr__op_free(&def);
 }
 END_TEST
