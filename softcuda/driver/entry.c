@@ -14,12 +14,11 @@ bool sc_logging(void)
 API(cuGetProcAddress_v2, const char *name, void **ret_function, int version, unsigned long long flags,
     CUdriverProcAddressQueryResult *ret_status)
 {
-    enum { NEXT_MAJOR = 14000 }; /* of which nothing is known */
-    if (!name || !ret_function || version >= NEXT_MAJOR ||
+    int driver = sc_driver_version(), flag = (int)flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (!name || !ret_function || version > driver || /* recorded of 13.0 and 13001; as the reference has it */
         flags > (CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
         return CUDA_ERROR_INVALID_VALUE;
-    int driver = sc_driver_version(), flag = (int)flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    sc_procedure found = sc_symbol_find(name, version < 0 || version > driver ? driver : version, flag);
+    sc_procedure found = sc_symbol_find(name, version < 0 ? driver : version, flag);
     CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
     if (!found)
         status = sc_symbol_find(name, driver, flag) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT

@@ -98,9 +98,11 @@ START_TEST(an_older_driver)
     int version;
     OK(cuDriverGetVersion(&version));
     ck_assert_int_eq(version, 12040);
-    procedure("cuKernelGetLibrary", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND); /* 12.5 */
-    procedure("cuFuncGetParamInfo", 13000, 0, 0);                                    /* 12.4 */
-    ck_assert_ptr_eq(procedure("cuCtxGetDevice", 13000, 0, 0), (void *)(uintptr_t)cuCtxGetDevice);
+    procedure("cuKernelGetLibrary", 12040, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND); /* 12.5 */
+    procedure("cuFuncGetParamInfo", 12040, 0, 0);                                    /* 12.4 */
+    ck_assert_ptr_eq(procedure("cuCtxGetDevice", 12040, 0, 0), (void *)(uintptr_t)cuCtxGetDevice);
+    IS(INVALID_VALUE, cuGetProcAddress_v2("cuInit", &(void *){NULL}, 12050, 0, NULL));
+    IS(INVALID_VALUE, cuGetProcAddress_v2("cuInit", &(void *){NULL}, 13000, 0, NULL));
     start("sm_90");
     CUdevice device = 7;
     OK(cuCtxGetDevice_v2(&device, (CUcontext)0x1230)); /* as a client of then calls it: with one argument */
