@@ -111,12 +111,16 @@ static CUresult check(const sc_device *device, const CUDA_ARRAY3D_DESCRIPTOR *d)
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void finish(sc_object *object)
+static void end(sc_object *object)
 {
     sc_array *array = (sc_array *)object;
     if (array->start)
         sc_memory_free(object->context->device->memory, array->start);
-    free(array);
+}
+
+static void finish(sc_object *object)
+{
+    free(object);
 }
 
 /* Gives it memory; a sparse one, or one whose mapping is deferred, has none until some is mapped. */
@@ -141,6 +145,7 @@ static CUresult create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *d)
     sc_array *array = sc_object_create(sizeof *array, SC_ARRAY, context, finish);
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    array->object.end = end;
     array->descriptor = *d;
     array->row_bytes = d->Width * d->NumChannels * number_bytes(d->Format);
     array->rows = d->Height ? d->Height : 1;

@@ -9,8 +9,9 @@ struct sc_capture {
     unsigned refs;
     uint64_t id;
     sc_graph *graph;
-    bool is_new; /* the graph is handed out at the end */
-    sc_stream *origin;
+    bool is_new;             /* the graph is handed out at the end */
+    const sc_stream *origin; /* may be gone: only for who has it by another way */
+    sc_context *context;     /* of all its streams */
     CUstreamCaptureMode mode;
     uint64_t thread;
     bool invalid;
@@ -98,12 +99,13 @@ CUresult sc_capture_wait(sc_stream *stream, sc_event *event)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (stream == stream->object.context->legacy)
         return sc_capture_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    if (capture->origin->object.context != stream->object.context)
+    if (capture->context != stream->object.context)
         return sc_capture_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
     if (stream->capture && stream->capture != capture) {
         sc_capture_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
         return sc_capture_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
     }
+    TRY(sc_stream_check(stream));
     if (!stream->capture) {
         stream->capture = capture;
         capture->refs++;
@@ -171,6 +173,7 @@ static sc_capture *start(sc_stream *stream, sc_graph *graph, CUstreamCaptureMode
                             .id = sc_next_id(),
                             .graph = sc_retain(graph),
                             .origin = stream,
+                            .context = stream->object.context,
                             .mode = mode,
                             .thread = sc_thread_id(),
                             .next = captures};
@@ -182,6 +185,7 @@ static sc_capture *start(sc_stream *stream, sc_graph *graph, CUstreamCaptureMode
 
 static CUresult check_start(const sc_stream *stream)
 {
+    TRY(sc_stream_check(stream));
     if (stream == stream->object.context->legacy)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return stream->capture ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
@@ -284,10 +288,9 @@ static void mark_before(const sc_nodes *set, bool *reached)
 }
 
 /* Did what the other streams ended in flow back into the origin? */
-static CUresult check_joined(const sc_capture *capture)
+static CUresult check_joined(const sc_capture *capture, const sc_stream *origin)
 {
     const sc_nodes *all = &capture->graph->nodes;
-    const sc_stream *origin = capture->origin;
     sc_node **order = NULL;
     bool *reached = calloc(all->n + 1, sizeof *reached);
     CUresult result = CUDA_SUCCESS;
@@ -309,11 +312,10 @@ static CUresult check_joined(const sc_capture *capture)
 }
 
 /* No stream and no event of the context knows the capture any more. */
-static void dissolve(sc_context *context, sc_capture *capture)
+static void dissolve(sc_capture *capture, sc_stream *origin)
 {
     capture->refs++;
-    sc_stream *origin = capture->origin;
-    for (sc_stream *s = context->streams; s; s = s->next)
+    for (sc_stream *s = capture->context->streams; s; s = s->next)
         if (s->capture == capture && s != origin)
             leave(s);
     capture->refs--;
@@ -329,7 +331,7 @@ static CUresult end_capture(sc_stream *stream, sc_graph **ret_graph)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin != stream)
         return sc_capture_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-    CUresult result = check_joined(capture);
+    CUresult result = check_joined(capture, stream);
     if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sc_thread_id())
@@ -338,7 +340,7 @@ static CUresult end_capture(sc_stream *stream, sc_graph **ret_graph)
     bool drop = result && capture->is_new;
     if (drop)
         sc_object_retract(graph);
-    dissolve(stream->object.context, capture);
+    dissolve(capture, stream);
     if (drop)
         sc_release(graph);
     *ret_graph = result ? NULL : graph;

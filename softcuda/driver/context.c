@@ -4,9 +4,12 @@
 
 #include <stdlib.h>
 
-enum { MAX_DEPTH = 256 };
+enum { MAX_DEPTH = 256, N_BURIED = 64 };
 static _Thread_local sc_context *stack[MAX_DEPTH];
 static _Thread_local unsigned depth;
+static sc_context
+    *buried[N_BURIED]; /* the last ones that ended: as a real driver, this one still knows them */
+static unsigned next_buried;
 
 sc_context *sc_current(void)
 {
@@ -47,10 +50,24 @@ CUresult sc_working_here(void)
     return context ? atomic_load(&sc_lost) : CUDA_SUCCESS;
 }
 
-/* Dead contexts stay in the set: a thread may still have one current. */
+/* Dead contexts stay in the set for as long as somebody holds them. */
 static sc_context *find_any(CUcontext handle)
 {
     return handle ? sc_object_find(SC_CONTEXT, (uintptr_t)handle) : NULL;
+}
+
+/* With the mutex held. */
+static void let_go(sc_context *context)
+{
+    if (context && --context->n_holders == 0)
+        sc_object_drop(context);
+}
+
+static void bury(sc_context *context)
+{
+    let_go(buried[next_buried]);
+    buried[next_buried] = context;
+    next_buried = (next_buried + 1) % N_BURIED;
 }
 
 sc_context *sc_context_find(CUcontext handle)
@@ -69,11 +86,67 @@ static CUresult wait_all(sc_context *context)
     return result ? result : atomic_load(&sc_lost);
 }
 
+/* ---- each thread's stack ---- */
+
+/* With the mutex held. */
+static void hold(sc_context *context)
+{
+    sc_thread_begin();
+    context->n_holders++;
+}
+
+static sc_context *find_and_hold(CUcontext handle)
+{
+    sc_lock();
+    sc_context *context = find_any(handle);
+    if (context)
+        hold(context);
+    sc_unlock();
+    return context;
+}
+
+/* Where nothing is current, nothing is done. */
+static void pop(void)
+{
+    if (!depth)
+        return;
+    sc_lock();
+    let_go(stack[--depth]);
+    sc_unlock();
+}
+
+static pthread_key_t end_of_thread;
+static bool end_is_told;
+
+static void end_thread(void *unused)
+{
+    (void)unused;
+    unsigned begun = sc_call_begin();
+    while (depth)
+        pop();
+    sc_stream_end_thread();
+    sc_call_end(begun);
+}
+
+static void make_key(void)
+{
+    end_is_told = pthread_key_create(&end_of_thread, end_thread) == 0;
+}
+
+void sc_thread_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    if (end_is_told)
+        pthread_setspecific(end_of_thread, &end_of_thread);
+}
+
 /* ---- life and death ---- */
 
-static void never(sc_object *object)
+static void finish_context(sc_object *object)
 {
-    (void)object; /* contexts are kept: see find_any */
+    free(((sc_context *)object)->peers);
+    free(object);
 }
 
 static void begin(sc_context *context, unsigned flags, unsigned api_version)
@@ -94,21 +167,24 @@ static void begin(sc_context *context, unsigned flags, unsigned api_version)
     context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     context->id = sc_next_id();
-    context->legacy = sc_stream_create(context, CU_STREAM_DEFAULT, 0, 0);
+    context->legacy = sc_stream_create_legacy(context);
+    context->is_ending = context->legacy == NULL;
     context->alive = context->legacy != NULL;
 }
 
 static sc_context *create(sc_device *device, unsigned flags, unsigned api_version, bool is_primary)
 {
-    sc_context *context = sc_object_create(sizeof *context, SC_CONTEXT, NULL, never);
+    sc_context *context = sc_object_create(sizeof *context, SC_CONTEXT, NULL, finish_context);
     if (!context)
         return NULL;
     context->device = device;
     context->is_primary = is_primary;
+    context->n_holders = 1;
     begin(context, flags, api_version);
     if (context->alive && sc_object_publish(context, (uintptr_t)context))
         return context;
-    free(context);
+    sc_release(context->legacy);
+    sc_release(context);
     return NULL;
 }
 
@@ -152,34 +228,37 @@ static void forget_peer(void *context, void *ended)
         remove_peer(context, peer);
 }
 
-/* Ends everything that lives in the context. The struct stays. */
-static void end(sc_context *context)
+/* Ends everything that lives in the context. false: another thread does. */
+static bool end(sc_context *context)
 {
     sc_lock();
     sc_task_wait_all(context);
+    bool is_mine = !atomic_exchange(&context->is_ending, true);
     context->alive = false;
     sc_unlock();
+    if (!is_mine)
+        return false;
     sc_leaks_tell(context);
-    static const sc_kind kinds[] = {SC_EVENT, SC_MODULE, SC_LINK, SC_ARRAY};
+    static const sc_kind kinds[] = {SC_STREAM, SC_EVENT, SC_MODULE, SC_LINK, SC_ARRAY, SC_BLOCK};
     for (size_t i = 0; i < KR_COUNT(kinds); i++) {
         for (sc_object *object; (object = sc_object_of(context, kinds[i]));) {
-            if (kinds[i] == SC_MODULE) {
+            if (kinds[i] == SC_MODULE)
                 sc_module_unload((sc_module *)object);
-            } else {
-                sc_object_retract(object);
-                sc_release(object);
-            }
+            else if (kinds[i] == SC_STREAM)
+                sc_stream_destroy((sc_stream *)object);
+            else
+                sc_object_drop(object);
         }
     }
-    while (context->streams)
-        sc_stream_destroy(context->streams);
-    context->legacy = NULL;
-    sc_block_release_all(context);
+    sc_stream_destroy(context->legacy);
     sc_lock();
     while (context->n_peers)
         remove_peer(context, context->peers);
     sc_objects_each(SC_CONTEXT, forget_peer, context);
+    if (!context->is_primary)
+        bury(context);
     sc_unlock();
+    return true;
 }
 
 /* At most one way to wait, and bits that there are. */
@@ -204,6 +283,9 @@ static CUresult create_current(CUcontext *ret_context, unsigned flags, CUdevice 
     sc_context *context = create(device, flags, api_version, false);
     if (!context)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    sc_lock();
+    hold(context);
+    sc_unlock();
     stack[depth++] = context;
     *ret_context = (CUcontext)context;
     return CUDA_SUCCESS;
@@ -240,11 +322,10 @@ API(cuCtxDestroy_v2, CUcontext handle)
     sc_context *context = find_any(handle);
     if (!context || context->is_primary)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context->alive)
+    if (!context->alive || !end(context))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    end(context);
     if (sc_current() == context)
-        depth--;
+        pop();
     return CUDA_SUCCESS;
 }
 
@@ -285,18 +366,16 @@ API(cuCtxDetach, CUcontext handle)
                                : cuCtxDestroy_v2(handle);
 }
 
-/* ---- the stack ---- */
-
 API(cuCtxPushCurrent_v2, CUcontext handle)
 {
     TRY(sc_initialized());
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_context *context = find_any(handle);
+    if (depth == MAX_DEPTH)
+        return find_any(handle) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT;
+    sc_context *context = find_and_hold(handle);
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (depth == MAX_DEPTH)
-        return CUDA_ERROR_OUT_OF_MEMORY;
     stack[depth++] = context;
     return CUDA_SUCCESS;
 }
@@ -311,9 +390,9 @@ API(cuCtxPopCurrent_v2, CUcontext *ret_context)
     TRY(sc_initialized());
     if (!depth)
         return CUDA_ERROR_INVALID_CONTEXT;
-    sc_context *context = stack[--depth];
     if (ret_context)
-        *ret_context = (CUcontext)context;
+        *ret_context = (CUcontext)sc_current();
+    pop();
     return CUDA_SUCCESS;
 }
 
@@ -325,15 +404,12 @@ API(cuCtxPopCurrent, CUcontext *ret_context)
 API(cuCtxSetCurrent, CUcontext handle)
 {
     TRY(sc_initialized());
-    if (!handle) {
-        depth -= depth > 0;
-        return CUDA_SUCCESS;
-    }
-    sc_context *context = find_any(handle);
-    if (!context)
+    sc_context *context = handle ? find_and_hold(handle) : NULL;
+    if (handle && !context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    depth += depth == 0;
-    stack[depth - 1] = context;
+    pop();
+    if (context)
+        stack[depth++] = context;
     return CUDA_SUCCESS;
 }
 
@@ -535,7 +611,9 @@ API(cuCtxSetFlags, unsigned flags)
 
 API(cuCtxGetId, CUcontext handle, unsigned long long *id)
 {
-    sc_context *context;
+    sc_context *context = find_any(handle);
+    if (context && !context->alive)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     TRY(named_or_current(handle, &context));
     if (!id)
         return CUDA_ERROR_INVALID_VALUE;
@@ -702,9 +780,10 @@ API(cuCtxEnablePeerAccess, CUcontext handle, unsigned flags)
     if (peer->device == context->device || sc_asked.peers_refused)
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     sc_lock();
-    CUresult result = find_peer(context, peer)  ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
-                      : add_peer(context, peer) ? CUDA_SUCCESS
-                                                : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = peer->is_ending            ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                      : find_peer(context, peer) ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+                      : add_peer(context, peer)  ? CUDA_SUCCESS
+                                                 : CUDA_ERROR_OUT_OF_MEMORY;
     sc_unlock();
     return result;
 }

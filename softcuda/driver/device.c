@@ -271,7 +271,9 @@ API(cuInit, unsigned flags)
         result = CUDA_ERROR_NOT_INITIALIZED;
     } else if (state == FRESH) {
         result = make_devices();
-        if (!result && pthread_atfork(NULL, NULL, in_child) == 0)
+        if (!result && (pthread_atfork(NULL, NULL, in_child) || !sc_gates_close_at_end()))
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+        if (!result)
             state = READY;
         if (!result && sc_checks())
             sc_leaks_begin();

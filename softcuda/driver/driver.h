@@ -7,7 +7,8 @@
  * one set: a handle that is not there is answered CUDA_ERROR_INVALID_HANDLE, never followed.
  *
  * sc_mutex guards every field of contexts, streams, events, tasks and graphs. The set of objects has a lock
- * of its own, taken last.
+ * of its own, taken last. A reference may be given up under any of them: what then happens at once (an
+ * object's `end`, a work's `finish`) takes no lock but such last ones.
  */
 
 #include <pthread.h>
@@ -107,19 +108,33 @@ typedef struct sc_object {
     atomic_uint refs;
     uint64_t number; /* in the order of creation */
     uintptr_t key;
-    sc_context *context;                      /* ends with it; NULL: belongs to the process */
-    void (*finish)(struct sc_object *object); /* frees it, when the last reference goes */
+    sc_context *context; /* ends with it; NULL: belongs to the process */
+    /* When the last reference goes: gives back what shows, such as memory. NULL: nothing. */
+    void (*end)(struct sc_object *object);
+    /* Frees it, when no call can know it any more. No lock is held. */
+    void (*finish)(struct sc_object *object);
+    struct sc_object *next_retired;
 } sc_object;
 
 /* A zeroed object of `bytes` with one reference, not yet in the set. NULL: out of memory. */
 void *sc_object_create(size_t bytes, sc_kind kind, sc_context *context, void (*finish)(sc_object *));
-/* Puts it into the set. false: out of memory. */
+/* Puts it into the set. false: out of memory, or its context is ending. */
 bool sc_object_publish(void *object, uintptr_t key);
-/* Takes it out; the set's reference goes to the caller. */
-void sc_object_retract(void *object);
-void *sc_object_find(sc_kind kind, uintptr_t key); /* NULL: not in the set */
-void *sc_retain(void *object);
+/* Takes it out, if nobody else has; the set's reference goes to the caller. */
+bool sc_object_retract(void *object);
+/* The same, and releases it. */
+void sc_object_drop(void *object);
+/* Frees one that was never published. */
+void sc_object_discard(void *object); /* accepts NULL */
+/* NULL: not in the set. What is found can be read until the call ends, whatever other threads do; to use it
+ * for longer, retain it. */
+void *sc_object_find(sc_kind kind, uintptr_t key);
+void *sc_retain(void *object); /* NULL: it has ended meanwhile */
+bool sc_has_ended(const void *object);
 void sc_release(void *object); /* accepts NULL */
+/* Around all that finds objects: the gates do it, and what runs outside of a call has to. */
+unsigned sc_call_begin(void);
+void sc_call_end(unsigned begun);
 /* One object of the context and kind, still in the set, or NULL. */
 void *sc_object_of(sc_context *context, sc_kind kind);
 /* Calls visit for every object of the kind; it must not change the set. */
@@ -159,7 +174,7 @@ typedef struct sc_device {
     sc_context *primary; /* one for the life of the process; alive while retained */
     unsigned primary_refs;
     unsigned primary_flags;
-    sc_pool *default_pool, *pool;
+    sc_pool *default_pool, *_Atomic pool;
     _Atomic uint64_t graph_memory[4]; /* by CUgraphMem_attribute */
 } sc_device;
 
@@ -182,7 +197,7 @@ bool sc_logging(void);
 /* One line on standard error that begins "softcuda: ". */
 void sc_say(const char *format, ...) KR_PRINTF(1, 2);
 
-/* ---- names (symbols.c, gate.S) ---- */
+/* ---- names (symbols.c, gate.S, gate.c) ---- */
 
 enum {
     SC_N_SYMBOLS = 0
@@ -210,6 +225,10 @@ bool sc_symbol_is(const sc_symbol *symbol, const char *name);
  * NULL: none. */
 sc_procedure sc_symbol_find(const char *name, int version, int flag);
 
+/* Once cuInit has succeeded: from some time in the end of the process on, every call is answered
+ * CUDA_ERROR_DEINITIALIZED. false: out of memory. */
+bool sc_gates_close_at_end(void);
+
 /* ---- unhelpfulness on request (unhelpful.c) ---- */
 
 /* What KREGISTRY_SOFTCUDA_FAIL asks for, and the other variables that are read with it. They are read when
@@ -228,6 +247,8 @@ bool sc_unhelpful_is_good(void);
 bool sc_is_missing(const sc_symbol *symbol);
 /* Changes an attribute's value to the one asked for. */
 void sc_attribute_asked(CUdevice_attribute which, int *value);
+/* Before a call goes on to its function: 0, or the answer instead. */
+CUresult sc_answer_asked(const sc_symbol *call);
 /* 0, or the code that this launch of the kernel is to end with. */
 CUresult sc_launch_fault(const char *kernel);
 /* 0, or why no PTX is compiled: CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT count too. */
@@ -244,7 +265,9 @@ struct sc_context {
     sc_object object;
     sc_device *device;
     bool is_primary;
-    bool alive;
+    atomic_bool alive;
+    atomic_bool is_ending; /* or has ended: nothing is made in it any more */
+    unsigned n_holders; /* itself while it lives, threads that have it current, and `buried` in context.c */
     unsigned flags;
     unsigned api_version;
     uint64_t id;
@@ -256,7 +279,7 @@ struct sc_context {
     size_t n_peers;
     unsigned n_pending; /* tasks not yet done */
     sc_stream *streams; /* all, the default ones included */
-    sc_stream *legacy;
+    sc_stream *_Atomic legacy;
 };
 
 /* The calling thread's context, ready to work in: initialised, alive, no fault in the process. For calls that
@@ -268,6 +291,8 @@ CUresult sc_entered(void);
 CUresult sc_working(void);
 /* For calls that name memory: the current context, where there is one, is alive and without a fault. */
 CUresult sc_working_here(void);
+/* Sees to it that what is kept for this thread is given back when it ends. */
+void sc_thread_begin(void);
 /* The current context as it is, or NULL. */
 sc_context *sc_current(void);
 /* A live context from a handle; NULL: not one. */
@@ -332,6 +357,7 @@ struct sc_stream {
     int priority;
     uint64_t id;
     uint64_t thread;             /* of a per-thread default stream; else 0 */
+    bool is_left;                /* that thread has ended */
     CUaccessPolicyWindow window; /* this and the next three steer hardware: kept, without effect */
     CUsynchronizationPolicy sync_policy;
     CUlaunchMemSyncDomainMap domain_map;
@@ -363,7 +389,12 @@ sc_work *sc_event_work_create(sc_event *event, CUgraphNodeType type); /* NULL: o
 CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream);
 /* thread: whose own default stream it is (sc_thread_id); 0: an ordinary one. */
 sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, uint64_t thread);
+/* A context's legacy stream is in no set: it has no handle of its own. */
+sc_stream *sc_stream_create_legacy(sc_context *context);
 void sc_stream_destroy(sc_stream *stream);
+/* Destroys what is idle of the calling thread's own default streams, and leaves the others to those that come
+ * later. */
+void sc_stream_end_thread(void);
 /* Consumes the reference to work (NULL: out of memory was met before). `wait`: returns when it is done, with
  * the fault if there is one. */
 CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait);
@@ -378,7 +409,9 @@ CUresult sc_attribute_check(CUlaunchAttributeID id, const CUlaunchAttributeValue
 CUresult sc_event_record(CUevent handle, sc_stream *stream);
 CUresult sc_event_check(CUevent handle, int flags);
 /* With sc_mutex held: what a task in this stream comes after. The caller frees *ret_before. */
-bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n);
+CUresult sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n);
+/* With sc_mutex held: has it been destroyed since it was found? */
+CUresult sc_stream_check(const sc_stream *stream);
 uint64_t sc_thread_id(void);
 uint64_t sc_next_id(void);
 
@@ -439,8 +472,6 @@ CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kin
 sc_block *sc_block_at(uint64_t start); /* NULL: none begins there */
 sc_block *sc_block_around(uint64_t address);
 bool sc_block_of_host(const sc_block *block);
-void sc_block_end(sc_block *block);
-void sc_block_release_all(sc_context *context);
 /* Zeroed host memory of the current context, as a block. */
 CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start);
 /* May kernels of the context touch what is there? */
@@ -462,7 +493,7 @@ sc_array *sc_array_find(CUarray handle); /* NULL: not one */
 /* ---- virtual memory (virtual.c) ---- */
 
 /* Leaves the addresses reserved. */
-void sc_mapping_finish(sc_block *block);
+void sc_mapping_end(sc_block *block);
 
 /* Allocating and freeing while a stream is captured, and freeing what a launched graph left out. (graphmem.c)
  */

@@ -128,10 +128,12 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph handle, unsigned long
         return CUDA_ERROR_NOT_SUPPORTED;
     sc_lock();
     CUresult result = make(graph, &exec);
+    if (!result) {
+        exec->flags = flags;
+        exec->id = graph->instance = sc_next_id();
+    }
     sc_unlock();
     TRY(result);
-    exec->flags = flags;
-    exec->id = graph->instance = sc_next_id();
     if (!sc_object_publish(exec, (uintptr_t)exec)) {
         sc_release(exec);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -224,9 +226,10 @@ API(cuGraphExecDestroy, CUgraphExec handle)
     sc_exec *exec = find_exec(handle);
     if (!exec)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!sc_object_retract(exec))
+        return CUDA_ERROR_INVALID_VALUE;
     sc_uses uses = exec->uses;
     exec->uses = (sc_uses){0};
-    sc_object_retract(exec);
     sc_release(exec);
     sc_uses_drop(&uses);
     return CUDA_SUCCESS;
@@ -318,11 +321,11 @@ static CUresult launch(sc_exec *exec, sc_stream *stream)
         return sc_capture_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (stream == context->legacy)
         TRY(sc_capture_implicit(context));
+    TRY(sc_stream_check(stream));
     TRY(take_memory(exec));
     sc_task **before;
     size_t n_before;
-    if (!sc_stream_before(stream, &before, &n_before))
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    TRY(sc_stream_before(stream, &before, &n_before));
     sc_task *end = submit_exec(exec, context, before, n_before);
     free(before);
     if (!end)

@@ -53,26 +53,37 @@ void sc_nodes_clear(sc_nodes *set)
 
 /* ---- graphs ---- */
 
+static void end_node(sc_object *object)
+{
+    sc_node *node = (sc_node *)object;
+    if (node->child) {
+        sc_object_retract(node->child);
+        sc_release(node->child);
+    }
+}
+
 static void finish_node(sc_object *object)
 {
     sc_node *node = (sc_node *)object;
     sc_work_release(node->work);
     sc_nodes_clear(&node->before);
-    if (node->child) {
-        sc_object_retract(node->child);
-        sc_release(node->child);
-    }
     free(node->attributes);
     free(node);
+}
+
+/* With the mutex held, where other threads can know the graph. */
+static void end_graph(sc_object *object)
+{
+    sc_graph *graph = (sc_graph *)object;
+    for (size_t i = 0; i < graph->nodes.n; i++)
+        sc_object_retract(graph->nodes.items[i]);
 }
 
 static void finish_graph(sc_object *object)
 {
     sc_graph *graph = (sc_graph *)object;
-    for (size_t i = 0; i < graph->nodes.n; i++) {
-        sc_object_retract(graph->nodes.items[i]);
+    for (size_t i = 0; i < graph->nodes.n; i++)
         sc_release(graph->nodes.items[i]);
-    }
     sc_nodes_clear(&graph->nodes);
     free(graph->uses.items);
     free(graph);
@@ -81,8 +92,10 @@ static void finish_graph(sc_object *object)
 sc_graph *sc_graph_create(void)
 {
     sc_graph *graph = sc_object_create(sizeof(sc_graph), SC_GRAPH, NULL, finish_graph);
-    if (graph)
+    if (graph) {
+        graph->object.end = end_graph;
         graph->id = sc_next_id();
+    }
     return graph;
 }
 
@@ -98,11 +111,12 @@ sc_node *sc_node_find(CUgraphNode handle)
 
 sc_node *sc_graph_add(sc_graph *graph, sc_work *work, const sc_nodes *before)
 {
-    sc_node *node = sc_object_create(sizeof *node, SC_NODE, NULL, finish_node);
+    sc_node *node = sc_has_ended(graph) ? NULL : sc_object_create(sizeof *node, SC_NODE, NULL, finish_node);
     if (!node) {
         sc_work_release(work);
         return NULL;
     }
+    node->object.end = end_node;
     node->graph = graph;
     node->work = work;
     node->index = graph->nodes.n;
@@ -112,8 +126,7 @@ sc_node *sc_graph_add(sc_graph *graph, sc_work *work, const sc_nodes *before)
         return NULL;
     }
     if (!sc_nodes_add(&graph->nodes, node)) {
-        sc_object_retract(node);
-        sc_release(node);
+        sc_object_drop(node);
         return NULL;
     }
     return node;
@@ -234,8 +247,7 @@ API(cuGraphDestroy, CUgraph handle)
     sc_uses uses = {0};
     sc_lock();
     sc_uses_take(&uses, graph);
-    sc_object_retract(graph);
-    sc_release(graph);
+    sc_object_drop(graph);
     sc_unlock();
     sc_uses_drop(&uses);
     return CUDA_SUCCESS;
@@ -495,10 +507,9 @@ API(cuGraphDestroyNode, CUgraphNode handle)
         return CUDA_ERROR_NOT_SUPPORTED;
     sc_lock();
     bool free_to_change = !graph->n_captures; /* whose streams go on from its nodes */
-    if (free_to_change) {
+    if (free_to_change && sc_object_retract(node)) {
         if (node->child)
             sc_uses_take(&uses, node->child);
-        sc_object_retract(node);
         remove_from(&graph->nodes, node);
         for (size_t i = 0; i < graph->nodes.n; i++) {
             graph->nodes.items[i]->index = i;

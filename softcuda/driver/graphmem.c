@@ -32,10 +32,8 @@ static void finish_allocation(sc_work *of)
     sc_block *block = ((memory_work *)of)->block;
     count(block->device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, -(int64_t)block->bytes);
     block->in_graph = false;
-    if (!block->is_out) {
-        sc_object_retract(block);
-        sc_release(block);
-    }
+    if (!block->is_out)
+        sc_object_drop(block);
 }
 
 static void finish_free(sc_work *of)
@@ -51,8 +49,7 @@ static CUresult make_allocation(sc_device *device, const CUDA_MEM_ALLOC_NODE_PAR
     memory_work *work =
         sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_ALLOC, run_nothing, finish_allocation);
     if (!work) {
-        sc_object_retract(block);
-        sc_release(block);
+        sc_object_drop(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     block->in_graph = true;
@@ -74,10 +71,14 @@ static CUresult make_free(const sc_graph *graph, sc_block *block, memory_work **
         if (other->work.type == CU_GRAPH_NODE_TYPE_MEM_FREE && other->block == block)
             return CUDA_ERROR_INVALID_VALUE;
     }
+    if (!sc_retain(block))
+        return CUDA_ERROR_INVALID_VALUE;
     memory_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_FREE, run_nothing, finish_free);
-    if (!work)
+    if (!work) {
+        sc_release(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
-    work->block = sc_retain(block);
+    }
+    work->block = block;
     *ret_work = work;
     return CUDA_SUCCESS;
 }

@@ -224,6 +224,10 @@ static CUresult make_work(sc_function *function, const launch_shape *shape, void
     unsigned resident = (unsigned)(sc_occupancy(function, threads, shape->dynamic) *
                                    function->object.context->device->chip->multiprocessors);
     work->module = sc_retain(function->module);
+    if (!work->module) {
+        sc_work_release((sc_work *)work);
+        return CUDA_ERROR_INVALID_HANDLE; /* it was unloaded meanwhile */
+    }
     work->function = function;
     work->work.finish = finish_launch;
     work->launch = (sc_launch){

@@ -24,6 +24,14 @@ typedef struct sc_library {
 /* Guards the making of modules and lists. Taken before every other lock. */
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* With the lock, where other threads can know the library. */
+static void end_library(sc_object *object)
+{
+    sc_library *library = (sc_library *)object;
+    for (size_t i = 0; i < library->n_kernels; i++)
+        sc_object_retract(library->kernels[i]);
+}
+
 static void finish_kernel(sc_object *object)
 {
     free(object);
@@ -32,10 +40,8 @@ static void finish_kernel(sc_object *object)
 static void finish_library(sc_object *object)
 {
     sc_library *library = (sc_library *)object;
-    for (size_t i = 0; i < library->n_kernels; i++) {
-        sc_object_retract(library->kernels[i]);
+    for (size_t i = 0; i < library->n_kernels; i++)
         sc_release(library->kernels[i]);
-    }
     free(library->kernels);
     free(library->names);
     free(library->image);
@@ -46,10 +52,11 @@ static CUresult create_library(char *image, size_t bytes, CUlibrary *ret_library
 {
     sc_library *library = sc_object_create(sizeof *library, SC_LIBRARY, NULL, finish_library);
     if (!library || !sc_object_publish(library, (uintptr_t)library)) {
-        free(library);
+        sc_object_discard(library);
         free(image);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    library->object.end = end_library;
     library->image = image;
     library->bytes = bytes;
     *ret_library = (CUlibrary)library;
@@ -130,7 +137,9 @@ static CUresult module_in(sc_library *library, sc_context *context, sc_module **
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&library_lock);
     sc_module *module = module_of(library, context);
-    if (!module) {
+    if (sc_has_ended(library)) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    } else if (!module) {
         result = library->bytes
                      ? sc_module_load(context, library->image, library->bytes, &(sc_jit){0}, &module)
                      : CUDA_ERROR_INVALID_IMAGE;
@@ -154,13 +163,15 @@ API(cuLibraryUnload, CUlibrary handle)
     sc_library *library = find_library(handle);
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
-    sc_object_retract(library);
     pthread_mutex_lock(&library_lock);
-    for (sc_module *module; (module = module_of(library, NULL));)
-        sc_module_unload(module);
+    bool was_there = sc_object_retract(library);
+    if (was_there) {
+        for (sc_module *module; (module = module_of(library, NULL));)
+            sc_module_unload(module);
+        sc_release(library);
+    }
     pthread_mutex_unlock(&library_lock);
-    sc_release(library);
-    return CUDA_SUCCESS;
+    return was_there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* ---- kernels ---- */
@@ -169,6 +180,8 @@ static CUresult list_kernels(sc_library *library)
 {
     if (library->listed)
         return CUDA_SUCCESS;
+    if (sc_has_ended(library))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (!library->names)
         TRY(sc_image_kernels(library->image, library->bytes, &library->names, &library->n_names));
     if (!library->kernels && !(library->kernels = calloc(library->n_names + 1, sizeof(sc_kernel *))))
@@ -176,7 +189,7 @@ static CUresult list_kernels(sc_library *library)
     for (size_t i = library->n_kernels; i < library->n_names; i++) {
         sc_kernel *kernel = sc_object_create(sizeof *kernel, SC_KERNEL, NULL, finish_kernel);
         if (!kernel || !sc_object_publish(kernel, (uintptr_t)kernel)) {
-            free(kernel);
+            sc_object_discard(kernel);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         kernel->library = library;

@@ -477,7 +477,7 @@ API(cuLinkCreate_v2, unsigned n, CUjit_option *options, void **values, CUlinkSta
             return CUDA_ERROR_INVALID_VALUE;
     sc_link *link = sc_object_create(sizeof *link, SC_LINK, context, finish_link);
     if (!link || !sc_object_publish(link, (uintptr_t)link)) {
-        free(link);
+        sc_object_discard(link);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     link->jit = (sc_jit){n, options, values}; /* the caller keeps them until the link is destroyed */
@@ -569,7 +569,6 @@ API(cuLinkDestroy, CUlinkState handle)
     sc_link *link = find_link(handle);
     if (!link)
         return CUDA_ERROR_INVALID_HANDLE;
-    sc_object_retract(link);
-    sc_release(link);
+    sc_object_drop(link);
     return CUDA_SUCCESS;
 }

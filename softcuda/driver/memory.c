@@ -34,7 +34,7 @@ static void unplace(sc_block *block)
         sc_memory_unregister_host((void *)(uintptr_t)block->start);
 }
 
-static void finish_block(sc_object *object)
+static void end_block(sc_object *object)
 {
     sc_block *block = (sc_block *)object;
     void *start = (void *)(uintptr_t)block->start;
@@ -42,9 +42,14 @@ static void finish_block(sc_object *object)
         sc_pool_take_back(block->pool, block->bytes);
     unplace(block);
     if (block->kind == SC_BLOCK_MAPPED)
-        sc_mapping_finish(block);
+        sc_mapping_end(block);
     if (block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_MANAGED)
         unmap_pages(start, block->bytes);
+}
+
+static void finish_block(sc_object *object)
+{
+    sc_block *block = (sc_block *)object;
     free(block->pages);
     free(block);
 }
@@ -98,6 +103,7 @@ CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kin
     sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, ends_with, finish_block);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    block->object.end = end_block;
     block->kind = kind;
     block->context = owner;
     block->bytes = bytes;
@@ -106,12 +112,12 @@ CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kin
     block->sync_memops = !sc_block_of_host(block) || kind == SC_BLOCK_MANAGED;
     block->id = sc_next_id();
     if (!place(block, start)) {
-        free(block);
+        sc_object_discard(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (!sc_object_publish(block, (uintptr_t)block->start)) {
         unplace(block);
-        free(block);
+        sc_object_discard(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_block = block;
@@ -135,18 +141,6 @@ sc_block *sc_block_around(uint64_t address)
     return sc_memory_find(address, &allocation) ? sc_block_at(allocation.start) : NULL;
 }
 
-void sc_block_end(sc_block *block)
-{
-    sc_object_retract(block);
-    sc_release(block);
-}
-
-void sc_block_release_all(sc_context *context)
-{
-    for (sc_block *block; (block = sc_object_of(context, SC_BLOCK));)
-        sc_block_end(block);
-}
-
 /* Memory of a pool has no context: its user waits. */
 CUresult sc_end_at_rest(sc_object *object)
 {
@@ -156,8 +150,7 @@ CUresult sc_end_at_rest(sc_object *object)
         sc_unlock();
         TRY(atomic_load(&sc_lost));
     }
-    sc_object_retract(object);
-    sc_release(object);
+    sc_object_drop(object);
     return CUDA_SUCCESS;
 }
 

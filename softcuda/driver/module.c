@@ -356,7 +356,7 @@ static CUresult add_function(const loader *load, const kr__cubin_kernel *kernel,
     if (function)
         function->params = calloc(n_params + 1, sizeof *function->params);
     if (!function || !function->params) {
-        free(function);
+        sc_object_discard(function);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     function->module = module;
@@ -397,16 +397,21 @@ static CUresult add_functions(const loader *load)
 
 /* ---- modules ---- */
 
+static void end_module(sc_object *object)
+{
+    sc_module *module = (sc_module *)object;
+    for (size_t i = 0; i < module->n_functions; i++)
+        sc_object_retract(module->functions[i]);
+    for (size_t i = 0; i < module->n_variables; i++)
+        sc_object_drop(module->variables[i]);
+}
+
 static void finish_module(sc_object *object)
 {
     sc_module *module = (sc_module *)object;
-    for (size_t i = 0; i < module->n_functions; i++) {
-        sc_object_retract(module->functions[i]);
+    for (size_t i = 0; i < module->n_functions; i++)
         sc_release(module->functions[i]);
-    }
     free(module->functions);
-    for (size_t i = 0; i < module->n_variables; i++)
-        sc_block_end(module->variables[i]);
     free(module->variables);
     sc_program_destroy(&module->program);
     kr__ptx_module_free(&module->ptx);
@@ -423,8 +428,8 @@ static bool add_variable(uint64_t address, size_t bytes, void *user)
     if (!grown)
         return false;
     module->variables = grown;
-    bool ok = !sc_block_create(context->device, context, SC_BLOCK_VARIABLE, (void *)(uintptr_t)address, bytes, 0,
-                               &grown[n]);
+    bool ok = !sc_block_create(context->device, context, SC_BLOCK_VARIABLE, (void *)(uintptr_t)address, bytes,
+                               0, &grown[n]);
     module->n_variables += ok;
     return ok;
 }
@@ -442,6 +447,7 @@ CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, co
     sc_module *module = sc_object_create(sizeof *module, SC_MODULE, context, finish_module);
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    module->object.end = end_module;
     loader load = {.context = context, .jit = jit, .module = module};
     CUresult result = load_image(&load, image, bytes);
     if (!result)
@@ -462,7 +468,8 @@ CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, co
 /* Launches that are still to run keep the code. */
 void sc_module_unload(sc_module *module)
 {
-    sc_object_retract(module);
+    if (!sc_object_retract(module))
+        return;
     for (size_t i = 0; i < module->n_functions; i++)
         sc_object_retract(module->functions[i]);
     sc_release(module);

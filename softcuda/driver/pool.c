@@ -9,6 +9,9 @@
  * goes back when it is freed. */
 enum { STEP = 32 << 20 };
 
+/* Guards what pools count and which of them devices have. One of the locks that are taken last. */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
 struct sc_pool {
     sc_object object;
     sc_device *device;
@@ -29,7 +32,7 @@ sc_pool *sc_pool_create(sc_device *device, bool is_default)
 {
     sc_pool *pool = sc_object_create(sizeof *pool, SC_POOL, NULL, finish_pool);
     if (!pool || !sc_object_publish(pool, (uintptr_t)pool)) {
-        free(pool);
+        sc_object_discard(pool);
         return NULL;
     }
     pool->device = device;
@@ -44,7 +47,7 @@ static sc_pool *find_pool(CUmemoryPool handle)
     return sc_object_find(SC_POOL, (uintptr_t)handle);
 }
 
-/* ---- what a pool holds; with sc_mutex held ---- */
+/* ---- what a pool holds; with the lock held ---- */
 
 static uint64_t steps(uint64_t bytes)
 {
@@ -77,10 +80,10 @@ static bool take(sc_pool *pool, size_t bytes)
 
 void sc_pool_take_back(sc_pool *pool, size_t bytes)
 {
-    sc_lock();
+    pthread_mutex_lock(&pool_lock);
     pool->used -= bytes;
     trim(pool, pool->threshold);
-    sc_unlock();
+    pthread_mutex_unlock(&pool_lock);
     sc_release(pool);
 }
 
@@ -118,10 +121,11 @@ API(cuMemPoolDestroy, CUmemoryPool handle)
     sc_pool *pool = find_pool(handle);
     if (!pool || pool->is_default)
         return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&pool_lock);
     if (pool->device->pool == pool)
         pool->device->pool = pool->device->default_pool;
-    sc_object_retract(pool);
-    sc_release(pool); /* blocks still out keep it */
+    sc_object_drop(pool); /* blocks still out keep it */
+    pthread_mutex_unlock(&pool_lock);
     return CUDA_SUCCESS;
 }
 
@@ -131,9 +135,9 @@ API(cuMemPoolTrimTo, CUmemoryPool handle, size_t keep_bytes)
     sc_pool *pool = find_pool(handle);
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_lock();
+    pthread_mutex_lock(&pool_lock);
     trim(pool, keep_bytes);
-    sc_unlock();
+    pthread_mutex_unlock(&pool_lock);
     return CUDA_SUCCESS;
 }
 
@@ -162,13 +166,13 @@ API(cuMemPoolGetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute, v
     sc_pool *pool = find_pool(handle);
     if (!pool || !value || attribute < 1 || attribute > CU_MEMPOOL_ATTR_USED_MEM_HIGH)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_lock();
+    pthread_mutex_lock(&pool_lock);
     const uint64_t *count = count_of(pool, attribute);
     if (count)
         *(uint64_t *)value = *count;
     else
         *(int *)value = pool->reuse[attribute - 1];
-    sc_unlock();
+    pthread_mutex_unlock(&pool_lock);
     return CUDA_SUCCESS;
 }
 
@@ -179,7 +183,7 @@ API(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute, v
     if (!pool || !value || attribute < 1 || attribute > CU_MEMPOOL_ATTR_USED_MEM_HIGH)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = CUDA_SUCCESS;
-    sc_lock();
+    pthread_mutex_lock(&pool_lock);
     uint64_t *count = count_of(pool, attribute);
     if (!count)
         pool->reuse[attribute - 1] = *(int *)value != 0;
@@ -190,7 +194,7 @@ API(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute, v
         result = CUDA_ERROR_INVALID_VALUE;
     else
         *count = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used : pool->reserved;
-    sc_unlock();
+    pthread_mutex_unlock(&pool_lock);
     return result;
 }
 
@@ -224,13 +228,13 @@ API(cuMemPoolSetAccess, CUmemoryPool handle, const CUmemAccessDesc *access, size
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < n; i++)
         TRY(check_access(pool, &access[i]));
-    sc_lock();
+    pthread_mutex_lock(&pool_lock);
     for (size_t i = 0; i < n; i++) {
         uint64_t bit = (uint64_t)1 << access[i].location.id;
         pool->access = access[i].flags ? pool->access | bit : pool->access & ~bit;
     }
     sc_objects_each(SC_BLOCK, grant_block, pool);
-    sc_unlock();
+    pthread_mutex_unlock(&pool_lock);
     return CUDA_SUCCESS;
 }
 
@@ -278,8 +282,12 @@ API(cuDeviceSetMemPool, CUdevice ordinal, CUmemoryPool handle)
     sc_pool *pool = find_pool(handle);
     if (sc_device_find(ordinal, &device) || !pool || pool->device != device)
         return CUDA_ERROR_INVALID_VALUE;
-    device->pool = pool;
-    return CUDA_SUCCESS;
+    pthread_mutex_lock(&pool_lock);
+    bool is_there = !sc_has_ended(pool);
+    if (is_there)
+        device->pool = pool;
+    pthread_mutex_unlock(&pool_lock);
+    return is_there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* CUDA 13's forms. Pools of managed memory and of the host's are not there. */
@@ -333,16 +341,16 @@ static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes
         return CUDA_SUCCESS;
     sc_block *block;
     TRY(sc_block_create(pool->device, NULL, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
-    sc_lock();
-    bool fits = take(pool, bytes);
+    pthread_mutex_lock(&pool_lock);
+    bool is_there = !sc_has_ended(pool), fits = is_there && take(pool, bytes);
     if (fits) {
         block->pool = sc_retain(pool);
         sc_memory_grant(block->start, pool->access);
     }
-    sc_unlock();
+    pthread_mutex_unlock(&pool_lock);
     if (!fits) {
-        sc_block_end(block);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        sc_object_drop(block);
+        return is_there ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     }
     *ret_address = block->start;
     return CUDA_SUCCESS;
@@ -398,12 +406,16 @@ API_STREAM(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, str
         return CUDA_ERROR_INVALID_VALUE;
     if (s->capture)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (!sc_retain(block))
+        return CUDA_ERROR_INVALID_VALUE;
     free_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_FREE, run_free, finish_free);
-    if (!work)
+    if (!work) {
+        sc_release(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
-    work->block = sc_retain(block);
+    }
+    work->block = block;
     TRY(sc_stream_submit(s, (sc_work *)work, false));
-    sc_block_end(block);
+    sc_object_drop(block);
     return CUDA_SUCCESS;
 }
 

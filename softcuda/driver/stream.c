@@ -20,6 +20,11 @@ uint64_t sc_thread_id(void)
 
 /* ---- streams ---- */
 
+static bool is_legacy(const sc_stream *stream)
+{
+    return stream == stream->object.context->legacy;
+}
+
 static void finish_stream(sc_object *object)
 {
     sc_stream *stream = (sc_stream *)object;
@@ -29,7 +34,7 @@ static void finish_stream(sc_object *object)
     free(stream);
 }
 
-sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, uint64_t thread)
+static sc_stream *make(sc_context *context, unsigned flags, int priority, uint64_t thread)
 {
     sc_stream *stream = sc_object_create(sizeof *stream, SC_STREAM, context, finish_stream);
     if (!stream)
@@ -40,10 +45,6 @@ sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, u
     stream->domain_map.remote = 1;
     stream->id = sc_next_id();
     stream->thread = thread;
-    if (!sc_object_publish(stream, (uintptr_t)stream)) {
-        free(stream);
-        return NULL;
-    }
     sc_lock();
     stream->next = context->streams;
     context->streams = stream;
@@ -51,20 +52,94 @@ sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, u
     return stream;
 }
 
+/* With the mutex held. */
+static void unlink_stream(sc_stream *stream)
+{
+    sc_stream **link = &stream->object.context->streams;
+    while (*link && *link != stream)
+        link = &(*link)->next;
+    if (*link)
+        *link = stream->next;
+}
+
+sc_stream *sc_stream_create_legacy(sc_context *context)
+{
+    return make(context, CU_STREAM_DEFAULT, 0, 0);
+}
+
+sc_stream *sc_stream_create(sc_context *context, unsigned flags, int priority, uint64_t thread)
+{
+    sc_stream *stream = make(context, flags, priority, thread);
+    if (!stream || sc_object_publish(stream, (uintptr_t)stream))
+        return stream;
+    sc_lock();
+    unlink_stream(stream);
+    sc_unlock();
+    sc_release(stream);
+    return NULL;
+}
+
 /* Work already given to it still completes: the tasks do not need the stream. */
 void sc_stream_destroy(sc_stream *stream)
 {
-    sc_object_retract(stream);
     sc_lock();
-    sc_capture_leave(stream);
-    for (sc_stream **link = &stream->object.context->streams; *link; link = &(*link)->next) {
-        if (*link == stream) {
-            *link = stream->next;
-            break;
-        }
+    if (is_legacy(stream) || sc_object_retract(stream)) {
+        sc_capture_leave(stream);
+        unlink_stream(stream);
+        sc_release(stream);
     }
     sc_unlock();
-    sc_release(stream);
+}
+
+CUresult sc_stream_check(const sc_stream *stream)
+{
+    if (stream->object.context->is_ending)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return sc_has_ended(stream) ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+/* ---- threads' own default streams ---- */
+
+static bool is_done(const sc_stream *stream)
+{
+    return !stream->last || stream->last->state == SC_TASK_DONE;
+}
+
+typedef struct thread_search {
+    uint64_t thread;
+    sc_stream *idle; /* one that its thread has left */
+} thread_search;
+
+static void leave_stream(void *object, void *user)
+{
+    sc_stream *stream = object;
+    thread_search *search = user;
+    stream->is_left |= stream->thread && stream->thread == search->thread;
+    if (stream->is_left && is_done(stream))
+        search->idle = stream;
+}
+
+/* The legacy stream comes after what such a stream still has to do, so until then it is not destroyed.
+ * `thread` has ended; 0: none more has. */
+static void destroy_left(uint64_t thread)
+{
+    thread_search search = {thread, NULL};
+    do {
+        search.idle = NULL;
+        sc_lock();
+        sc_objects_each(SC_STREAM, leave_stream, &search);
+        sc_unlock();
+        if (search.idle)
+            sc_stream_destroy(search.idle);
+    } while (search.idle);
+}
+
+static _Thread_local uint64_t own_streams; /* this thread's id, where it may have any */
+
+void sc_stream_end_thread(void)
+{
+    if (own_streams)
+        destroy_left(own_streams);
 }
 
 /* The calling thread's own default stream in the context. */
@@ -76,7 +151,12 @@ static sc_stream *per_thread(sc_context *context)
     for (sc_stream *s = context->streams; s && !found; s = s->next)
         found = s->thread == thread ? s : NULL;
     sc_unlock();
-    return found ? found : sc_stream_create(context, CU_STREAM_DEFAULT, 0, thread);
+    if (found)
+        return found;
+    destroy_left(0);
+    own_streams = thread;
+    sc_thread_begin();
+    return sc_stream_create(context, CU_STREAM_DEFAULT, 0, thread);
 }
 
 CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream)
@@ -102,26 +182,23 @@ CUresult sc_stream_enter(CUstream handle, sc_stream **ret_stream)
     return CUDA_SUCCESS;
 }
 
-static bool is_legacy(const sc_stream *stream)
-{
-    return stream == stream->object.context->legacy;
-}
-
 static bool blocks(const sc_stream *stream)
 {
     return !(stream->flags & CU_STREAM_NON_BLOCKING);
 }
 
 /* Its own last task; the legacy stream comes after every blocking stream, and they after it. */
-bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
+CUresult sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
 {
     sc_context *context = stream->object.context;
+    const sc_stream *legacy = context->legacy;
+    TRY(sc_stream_check(stream));
     size_t n = 2;
     for (sc_stream *s = context->streams; s; s = s->next)
         n++;
     sc_task **before = calloc(n, sizeof(sc_task *));
     if (!before)
-        return false;
+        return CUDA_ERROR_OUT_OF_MEMORY;
     n = 0;
     if (stream->last)
         before[n++] = stream->last;
@@ -129,32 +206,36 @@ bool sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
         for (sc_stream *s = context->streams; s; s = s->next)
             if (s != stream && blocks(s) && s->last)
                 before[n++] = s->last;
-    } else if (blocks(stream) && context->legacy->last) {
-        before[n++] = context->legacy->last;
+    } else if (blocks(stream) && legacy->last) {
+        before[n++] = legacy->last;
     }
     *ret_before = before;
     *ret_n = n;
-    return true;
+    return CUDA_SUCCESS;
 }
 
-/* The stream's next task; with the mutex held. */
-static sc_task *append(sc_stream *stream, sc_work *work, sc_task *extra)
+/* The stream's next task, which is its `last` then; with the mutex held. Consumes the work (NULL: out of
+ * memory). */
+static CUresult append(sc_stream *stream, sc_work *work, sc_task *extra)
 {
     sc_task **before;
     size_t n;
-    if (!sc_stream_before(stream, &before, &n)) {
+    if (!work)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = sc_stream_before(stream, &before, &n);
+    if (result) {
         sc_work_release(work);
-        return NULL;
+        return result;
     }
     if (extra)
         before[n++] = extra;
     sc_task *task = sc_task_submit(stream->object.context, work, before, n);
     free(before);
     if (!task)
-        return NULL;
+        return CUDA_ERROR_OUT_OF_MEMORY;
     sc_task_release(stream->last);
     stream->last = task;
-    return task;
+    return CUDA_SUCCESS;
 }
 
 static CUresult submit(sc_stream *stream, sc_work *work, bool wait)
@@ -170,11 +251,9 @@ static CUresult submit(sc_stream *stream, sc_work *work, bool wait)
     }
     if (stream->capture)
         return sc_capture_add(stream, work);
-    sc_task *task = append(stream, work, NULL);
-    if (!task)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    TRY(append(stream, work, NULL));
     if (wait)
-        sc_task_wait(task);
+        sc_task_wait(stream->last);
     return wait ? atomic_load(&sc_lost) : CUDA_SUCCESS;
 }
 
@@ -260,13 +339,12 @@ static CUresult check_idle(sc_stream *stream)
 
 /* What must be done for the stream to be: its own last task, and for the legacy one the blocking streams'
  * too. */
-static bool last_of(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
+static CUresult last_of(sc_stream *stream, sc_task ***ret_before, size_t *ret_n)
 {
-    if (!sc_stream_before(stream, ret_before, ret_n))
-        return false;
+    TRY(sc_stream_before(stream, ret_before, ret_n));
     if (!is_legacy(stream))
         *ret_n = stream->last != NULL;
-    return true;
+    return CUDA_SUCCESS;
 }
 
 API_STREAM(cuStreamSynchronize, (CUstream stream), (stream))
@@ -276,8 +354,8 @@ API_STREAM(cuStreamSynchronize, (CUstream stream), (stream))
     CUresult result = check_idle(s);
     sc_task **before;
     size_t n = 0;
-    if (!result && !last_of(s, &before, &n))
-        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result)
+        result = last_of(s, &before, &n);
     if (!result) {
         for (size_t i = 0; i < n; i++)
             sc_task_retain(before[i]);
@@ -298,8 +376,8 @@ API_STREAM(cuStreamQuery, (CUstream stream), (stream))
     CUresult result = check_idle(s);
     sc_task **before = NULL;
     size_t n = 0;
-    if (!result && !last_of(s, &before, &n))
-        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result)
+        result = last_of(s, &before, &n);
     for (size_t i = 0; i < n && !result; i++)
         if (before[i]->state != SC_TASK_DONE)
             result = CUDA_ERROR_NOT_READY;
@@ -561,7 +639,7 @@ API(cuEventCreate, CUevent *ret_event, unsigned flags)
         return CUDA_ERROR_INVALID_VALUE;
     sc_event *event = sc_object_create(sizeof *event, SC_EVENT, context, finish_event);
     if (!event || !sc_object_publish(event, (uintptr_t)event)) {
-        free(event);
+        sc_object_discard(event);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     event->flags = flags;
@@ -582,11 +660,10 @@ API(cuEventCreate, CUevent *ret_event, unsigned flags)
 API(cuEventDestroy_v2, CUevent handle)
 {
     FIND_EVENT;
-    sc_object_retract(event);
     sc_lock();
     sc_capture_forget_event(event);
+    sc_object_drop(event);
     sc_unlock();
-    sc_release(event);
     return CUDA_SUCCESS;
 }
 
@@ -600,13 +677,10 @@ static CUresult record(sc_stream *stream, sc_event *event)
     if (stream->capture)
         return sc_capture_record(stream, event);
     TRY(is_legacy(stream) ? sc_capture_implicit(stream->object.context) : CUDA_SUCCESS);
-    sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-    sc_task *task = work ? append(stream, work, NULL) : NULL;
-    if (!task)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    TRY(append(stream, sc_work_nothing(CU_GRAPH_NODE_TYPE_EVENT_RECORD), NULL));
     sc_capture_forget_event(event);
     sc_task_release(event->task);
-    event->task = sc_task_retain(task);
+    event->task = sc_task_retain(stream->last);
     return CUDA_SUCCESS;
 }
 
@@ -635,9 +709,12 @@ static CUresult run_event_work(sc_work *work)
 
 sc_work *sc_event_work_create(sc_event *event, CUgraphNodeType type)
 {
-    sc_event_work *work = sc_work_create(sizeof *work, type, run_event_work, finish_event_work);
+    sc_event *held = sc_retain(event);
+    sc_event_work *work = held ? sc_work_create(sizeof *work, type, run_event_work, finish_event_work) : NULL;
     if (work)
-        work->event = sc_retain(event);
+        work->event = held;
+    else
+        sc_release(held);
     return (sc_work *)work;
 }
 
@@ -704,9 +781,7 @@ API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags),
         result = event->task ? sc_capture_invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
                              : CUDA_SUCCESS;
     } else if (event->task && event->task->state != SC_TASK_DONE) {
-        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-        if (!work || !append(s, work, event->task))
-            result = CUDA_ERROR_OUT_OF_MEMORY;
+        result = append(s, sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT), event->task);
     }
     sc_unlock();
     return result;
@@ -718,11 +793,8 @@ CUresult sc_stream_follow(sc_stream *stream, sc_stream *other)
     sc_lock();
     if (stream->capture || other->capture)
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    else if (other->last && other->last->state != SC_TASK_DONE) {
-        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-        if (!work || !append(stream, work, other->last))
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    else if (!is_done(other))
+        result = append(stream, sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT), other->last);
     sc_unlock();
     return result;
 }
@@ -759,7 +831,7 @@ API(cuCtxRecordEvent, CUcontext context_handle, CUevent handle)
     sc_task **before = NULL, *task = NULL;
     size_t n;
     sc_lock();
-    CUresult result = sc_capture_context(context);
+    CUresult result = context->is_ending ? CUDA_ERROR_CONTEXT_IS_DESTROYED : sc_capture_context(context);
     if (!result) {
         sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         if (work && last_tasks(context, &before, &n))
@@ -789,11 +861,8 @@ API(cuCtxWaitEvent, CUcontext context_handle, CUevent handle)
     sc_lock();
     CUresult result = sc_capture_context(context);
     bool pending = event->task && event->task->state != SC_TASK_DONE;
-    for (sc_stream *s = context->streams; s && pending && !result; s = s->next) {
-        sc_work *work = sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-        if (!work || !append(s, work, event->task))
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    for (sc_stream *s = context->streams; s && pending && !result; s = s->next)
+        result = append(s, sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT), event->task);
     sc_unlock();
     return result;
 }

@@ -37,9 +37,8 @@ static bool missing[SC_N_SYMBOLS];
 static char problem[1024]; /* what is not understood; "": nothing */
 
 sc_unhelpful sc_asked;
-/* gate.S asks sc_gate_enter while this is set: until the first call, and for good where calls are to fail. */
-extern atomic_bool sc_gates_are_watched;
-atomic_bool sc_gates_are_watched = true;
+/* Until the first call, and for good where calls are to fail. */
+static atomic_bool calls_are_watched = true;
 
 /* Always false. The first problem is told. */
 static bool KR_PRINTF(1, 2) bad(const char *format, ...)
@@ -355,7 +354,7 @@ static void first_call(void)
     bool any = false;
     for (size_t i = 0; i < n_failures; i++)
         any |= !failures[i].is_launch;
-    atomic_store(&sc_gates_are_watched, any);
+    atomic_store(&calls_are_watched, any);
 }
 
 /* Counts one more of what the failure is about. 0, or the code where it is among those that fail. */
@@ -382,14 +381,13 @@ static CUresult answer_to(const sc_symbol *call, const char *kernel)
     return answer;
 }
 
-CUresult sc_gate_enter(const sc_gate *gate);
-
-/* Before a call goes on to its function: 0, or the answer instead. */
-CUresult sc_gate_enter(const sc_gate *gate)
+CUresult sc_answer_asked(const sc_symbol *call)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!atomic_load_explicit(&calls_are_watched, memory_order_relaxed))
+        return CUDA_SUCCESS;
     pthread_once(&once, first_call);
-    return answer_to(&sc_symbols[gate - sc_gates], NULL);
+    return answer_to(call, NULL);
 }
 
 CUresult sc_launch_fault(const char *kernel)

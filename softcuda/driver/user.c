@@ -23,9 +23,8 @@ static void drop(sc_user *user, unsigned n)
     user->n = user->n > n ? user->n - n : 0;
     bool last = !user->n;
     sc_unlock();
-    if (!last)
+    if (!last || !sc_object_retract(user))
         return;
-    sc_object_retract(user);
     user->destroy(user->pointer);
     sc_release(user);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual memory: ranges of addresses that are reserved, memory that is created, and the one mapped to the
- * other. Memory is a file without a name, so that it can lie at several addresses and be shared with other
- * processes. No context is needed, and none takes anything along when it ends.
+ * other. Memory is a shared mapping, its home, which is mapped again where it is to lie. What may be exported
+ * is a file without a name too; all else needs no descriptor, of which a process has few. No context is
+ * needed, and none takes anything along when it ends.
  */
 #include "softcuda/driver/driver.h"
 
@@ -14,12 +15,16 @@
 
 enum { GRANULARITY = 2 << 20 };
 
+/* One change at a time, of what is reserved, mapped, and named by handles. Taken before other locks. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Created memory. The set holds it while handles to it are out, each mapping as well. */
 struct sc_physical {
     sc_object object;
     sc_device *device;
     size_t bytes;
-    int file;
+    void *home;   /* NULL: not yet */
+    int file;     /* -1: it cannot be exported */
     bool charged; /* to the device: it was not imported */
     unsigned handles;
     CUmemAllocationProp prop;
@@ -33,11 +38,15 @@ typedef struct range {
 
 /* ---- reserved addresses ---- */
 
-static void finish_range(sc_object *object)
+static void end_range(sc_object *object)
 {
-    range *r = (range *)object;
+    const range *r = (const range *)object;
     munmap((void *)(uintptr_t)r->start, r->bytes);
-    free(r);
+}
+
+static void finish(sc_object *object)
+{
+    free(object);
 }
 
 static void *reserve_at(void *wish, size_t bytes, int flags)
@@ -78,11 +87,12 @@ API(cuMemAddressReserve, CUdeviceptr *ret_address, size_t bytes, size_t alignmen
     void *at = reserve(bytes, alignment > GRANULARITY ? alignment : GRANULARITY, wish);
     if (at == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    range *r = sc_object_create(sizeof *r, SC_RANGE, NULL, finish_range);
+    range *r = sc_object_create(sizeof *r, SC_RANGE, NULL, finish);
     if (!r) {
         munmap(at, bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    r->object.end = end_range;
     r->start = (uintptr_t)at;
     r->bytes = bytes;
     if (!sc_object_publish(r, (uintptr_t)r)) {
@@ -146,39 +156,55 @@ API(cuMemAddressFree, CUdeviceptr address, size_t bytes)
 {
     search s;
     TRY(sc_initialized());
-    if (!look(address, bytes, &s) || s.range->bytes != bytes || s.mapped_bytes)
-        return CUDA_ERROR_INVALID_VALUE;
-    sc_object_retract(s.range);
-    sc_release(s.range);
-    return CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    bool valid = look(address, bytes, &s) && s.range->bytes == bytes && !s.mapped_bytes;
+    if (valid)
+        sc_object_drop(s.range);
+    pthread_mutex_unlock(&lock);
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- created memory ---- */
 
-static void finish_physical(sc_object *object)
+static void end_physical(sc_object *object)
 {
-    sc_physical *physical = (sc_physical *)object;
+    const sc_physical *physical = (const sc_physical *)object;
     if (physical->charged)
         sc_memory_discharge(physical->device->memory, physical->bytes);
-    close(physical->file);
-    free(physical);
+    if (physical->home)
+        munmap(physical->home, physical->bytes);
+    if (physical->file >= 0)
+        close(physical->file);
 }
 
-/* Takes the file over. */
+/* false: no room. */
+static bool settle(sc_physical *physical)
+{
+    int flags = MAP_SHARED | MAP_NORESERVE | (physical->file < 0 ? MAP_ANONYMOUS : 0);
+    void *home = mmap(NULL, physical->bytes, PROT_READ | PROT_WRITE, flags, physical->file, 0);
+    if (home == MAP_FAILED)
+        return false;
+    physical->home = home;
+    return true;
+}
+
+/* Takes the file over, if there is one. */
 static CUresult publish(sc_device *device, int file, size_t bytes, const CUmemAllocationProp *prop,
                         bool charged, CUmemGenericAllocationHandle *ret_handle)
 {
-    sc_physical *physical = sc_object_create(sizeof *physical, SC_PHYSICAL, NULL, finish_physical);
+    sc_physical *physical = sc_object_create(sizeof *physical, SC_PHYSICAL, NULL, finish);
     if (!physical) {
-        close(file);
+        if (file >= 0)
+            close(file);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    physical->object.end = end_physical;
     physical->device = device;
     physical->bytes = bytes;
     physical->file = file;
     physical->handles = 1;
     physical->prop = *prop;
-    if (!sc_object_publish(physical, (uintptr_t)physical)) {
+    if (!settle(physical) || !sc_object_publish(physical, (uintptr_t)physical)) {
         sc_release(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -250,9 +276,10 @@ API(cuMemCreate, CUmemGenericAllocationHandle *ret_handle, size_t bytes, const C
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUmemAllocationProp kept = *prop;
     kept.allocFlags.compressionType = 0; /* asked for, not given */
-    int file = create_file(device, bytes);
-    CUresult result =
-        file < 0 ? CUDA_ERROR_OUT_OF_MEMORY : publish(device, file, bytes, &kept, true, ret_handle);
+    int file = prop->requestedHandleTypes ? create_file(device, bytes) : -1;
+    CUresult result = prop->requestedHandleTypes && file < 0
+                          ? CUDA_ERROR_OUT_OF_MEMORY
+                          : publish(device, file, bytes, &kept, true, ret_handle);
     if (result)
         sc_memory_discharge(device->memory, bytes);
     return result;
@@ -261,37 +288,37 @@ API(cuMemCreate, CUmemGenericAllocationHandle *ret_handle, size_t bytes, const C
 API(cuMemRelease, CUmemGenericAllocationHandle handle)
 {
     TRY(sc_initialized());
+    pthread_mutex_lock(&lock);
     sc_physical *physical = find_physical(handle);
-    if (!physical)
-        return CUDA_ERROR_INVALID_VALUE;
-    sc_lock();
-    bool is_last = --physical->handles == 0;
-    sc_unlock();
-    if (is_last) {
-        sc_object_retract(physical);
-        sc_release(physical);
-    }
-    return CUDA_SUCCESS;
+    if (physical && --physical->handles == 0)
+        sc_object_drop(physical);
+    pthread_mutex_unlock(&lock);
+    return physical ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* One more handle to the memory that is mapped there. */
-API(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *ret_handle, void *address)
+static CUresult retain_handle(CUmemGenericAllocationHandle *ret_handle, uint64_t address)
 {
-    TRY(sc_initialized());
-    sc_block *block = sc_block_around((uintptr_t)address);
+    sc_block *block = sc_block_around(address);
     if (!ret_handle || !block || block->kind != SC_BLOCK_MAPPED)
         return CUDA_ERROR_INVALID_VALUE;
-    sc_physical *physical = block->physical;
-    sc_lock();
-    bool was_released = physical->handles++ == 0;
-    sc_unlock();
-    if (was_released && !sc_object_publish(sc_retain(physical), (uintptr_t)physical)) {
-        physical->handles = 0;
+    sc_physical *physical = block->physical; /* the mapping's reference keeps it */
+    if (!physical->handles && !sc_object_publish(sc_retain(physical), (uintptr_t)physical)) {
         sc_release(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    physical->handles++;
     *ret_handle = (uintptr_t)physical;
     return CUDA_SUCCESS;
+}
+
+API(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *ret_handle, void *address)
+{
+    TRY(sc_initialized());
+    pthread_mutex_lock(&lock);
+    CUresult result = retain_handle(ret_handle, (uintptr_t)address);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 API(cuMemGetAllocationPropertiesFromHandle, CUmemAllocationProp *ret_prop,
@@ -311,11 +338,14 @@ API(cuMemExportToShareableHandle, void *ret_file, CUmemGenericAllocationHandle h
     CUmemAllocationHandleType type, unsigned long long flags)
 {
     TRY(sc_initialized());
-    const sc_physical *physical = find_physical(handle);
+    sc_physical *physical = find_physical(handle);
     if (!ret_file || !physical || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         !(physical->prop.requestedHandleTypes & type))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!sc_retain(physical)) /* so that the file stays */
+        return CUDA_ERROR_INVALID_VALUE;
     int file = dup(physical->file);
+    sc_release(physical);
     if (file < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
     *(int *)ret_file = file;
@@ -361,18 +391,17 @@ API(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *ret_handle, vo
 
 /* ---- mappings: blocks without a context ---- */
 
-void sc_mapping_finish(sc_block *block)
+void sc_mapping_end(sc_block *block)
 {
     reserve_at((void *)(uintptr_t)block->start, block->bytes, MAP_FIXED);
     sc_release(block->physical);
 }
 
-API(cuMemMap, CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-    unsigned long long flags)
+static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                    unsigned long long flags)
 {
     search s;
     sc_block *block;
-    TRY(sc_initialized());
     sc_physical *physical = find_physical(handle);
     if (!physical || !bytes || flags)
         return CUDA_ERROR_INVALID_VALUE;
@@ -381,8 +410,11 @@ API(cuMemMap, CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllo
     if (!look(address, bytes, &s) || s.mapped_bytes || s.crossed)
         return CUDA_ERROR_INVALID_VALUE;
     void *start = (void *)(uintptr_t)address;
-    if (mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file, 0) == MAP_FAILED)
+    /* Of a shared mapping, 0 bytes of it moved are the whole of it at one more place. */
+    if (mremap(physical->home, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start) == MAP_FAILED) {
+        reserve_at(start, bytes, MAP_FIXED);
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     CUresult result = sc_block_create(physical->device, NULL, SC_BLOCK_MAPPED, start, bytes, 0, &block);
     if (result)
         reserve_at(start, bytes, MAP_FIXED);
@@ -391,15 +423,26 @@ API(cuMemMap, CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllo
     return result;
 }
 
+API(cuMemMap, CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+    unsigned long long flags)
+{
+    TRY(sc_initialized());
+    pthread_mutex_lock(&lock);
+    CUresult result = map(address, bytes, offset, handle, flags);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 API(cuMemUnmap, CUdeviceptr address, size_t bytes)
 {
     search s;
     TRY(sc_initialized());
-    if (!look(address, bytes, &s) || s.crossed)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (; s.block; look(address, bytes, &s))
-        sc_block_end(s.block);
-    return CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    bool valid = look(address, bytes, &s) && !s.crossed;
+    for (; valid && s.block; look(address, bytes, &s))
+        sc_object_drop(s.block);
+    pthread_mutex_unlock(&lock);
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult check_access(const CUmemAccessDesc *desc)

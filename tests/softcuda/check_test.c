@@ -172,7 +172,7 @@ static void left_at_end(void)
     OK(cuMemAllocAsync(&pooled, 32, stream));
 }
 
-/* What is freed at the end of the process is freed, though it was promised before cuInit. */
+/* What is freed at the end of the process is freed, where it was promised after cuInit: the driver ends then. */
 static CUdeviceptr kept;
 static CUcontext keeper;
 
@@ -184,8 +184,8 @@ static void free_kept(void)
 
 static void freed_at_end(void)
 {
-    atexit(free_kept);
     keeper = start();
+    atexit(free_kept);
     kept = device(64);
     OK(run("store", kept, 1));
 }

@@ -195,6 +195,363 @@ START_TEST(a_fault_among_threads)
 }
 END_TEST
 
+/* ---- handles that one thread destroys while others use them ---- */
+
+#define HANDLE(of) ((uintptr_t)(of))
+
+static uintptr_t make_stream(void)
+{
+    CUstream made;
+    OK(cuStreamCreate(&made, CU_STREAM_NON_BLOCKING));
+    return HANDLE(made);
+}
+
+static CUresult use_stream(uintptr_t handle)
+{
+    const CUstream stream = (CUstream)handle;
+    CUstreamCaptureStatus status;
+    CUcontext of;
+    CUgraph graph = NULL;
+    CUresult result = launch(count, counter, stream);
+    cuStreamGetCtx(stream, &of);
+    cuEventRecord(event, stream);
+    cuStreamWaitEvent(stream, event, 0);
+    cuStreamSynchronize(stream);
+    if (!cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED)) {
+        launch(count, counter, stream);
+        cuStreamIsCapturing(stream, &status);
+        if (!cuStreamEndCapture(stream, &graph))
+            cuGraphDestroy(graph);
+    }
+    return result;
+}
+
+static CUresult end_stream(uintptr_t handle)
+{
+    return cuStreamDestroy_v2((CUstream)handle);
+}
+
+static uintptr_t make_event(void)
+{
+    CUevent made;
+    OK(cuEventCreate(&made, 0));
+    return HANDLE(made);
+}
+
+static CUresult use_event(uintptr_t handle)
+{
+    float ms;
+    CUresult result = cuEventRecord((CUevent)handle, streams[1]);
+    cuStreamWaitEvent(streams[2], (CUevent)handle, 0);
+    cuEventQuery((CUevent)handle);
+    cuEventElapsedTime(&ms, (CUevent)handle, event);
+    cuEventSynchronize((CUevent)handle);
+    return result;
+}
+
+static CUresult end_event(uintptr_t handle)
+{
+    return cuEventDestroy_v2((CUevent)handle);
+}
+
+static uintptr_t make_module(void)
+{
+    CUmodule made;
+    OK(cuModuleLoadData(&made, ptx));
+    return HANDLE(made);
+}
+
+static CUresult use_module(uintptr_t handle)
+{
+    CUfunction function;
+    CUmodule of;
+    int value;
+    CUresult result = cuModuleGetFunction(&function, (CUmodule)handle, "count");
+    if (!result) {
+        launch(function, counter, streams[1]);
+        cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+        cuFuncGetModule(&of, function);
+    }
+    return result;
+}
+
+static CUresult end_module(uintptr_t handle)
+{
+    return cuModuleUnload((CUmodule)handle);
+}
+
+static uintptr_t make_library(void)
+{
+    CUlibrary made;
+    OK(cuLibraryLoadData(&made, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    return HANDLE(made);
+}
+
+static CUresult use_library(uintptr_t handle)
+{
+    CUkernel kernel;
+    CUmodule of;
+    CUfunction function;
+    CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)handle, "count");
+    cuLibraryGetModule(&of, (CUlibrary)handle);
+    if (!result) {
+        launch((CUfunction)kernel, counter, streams[2]);
+        cuKernelGetFunction(&function, kernel);
+    }
+    return result;
+}
+
+static CUresult end_library(uintptr_t handle)
+{
+    return cuLibraryUnload((CUlibrary)handle);
+}
+
+static uintptr_t make_context(void)
+{
+    CUcontext made;
+    OK(cuCtxCreate_v2(&made, 0, 1));
+    OK(cuCtxPopCurrent_v2(NULL));
+    return HANDLE(made);
+}
+
+static CUresult use_context(uintptr_t handle)
+{
+    CUdeviceptr p;
+    CUstream own;
+    CUmodule loaded;
+    CUfunction function;
+    unsigned version;
+    CUresult result = cuCtxPushCurrent_v2((CUcontext)handle);
+    if (result)
+        return result;
+    cuCtxGetApiVersion((CUcontext)handle, &version);
+    if (!cuMemAlloc_v2(&p, 64)) {
+        cuMemsetD32_v2(p, 0, 1);
+        cuMemsetD32Async(p, 0, 1, CU_STREAM_PER_THREAD);
+        cuStreamSynchronize(CU_STREAM_PER_THREAD);
+    }
+    if (!cuModuleLoadData(&loaded, ptx))
+        cuModuleGetFunction(&function, loaded, "count");
+    if (!cuStreamCreate(&own, 0))
+        cuStreamSynchronize(own);
+    cuCtxSynchronize();
+    OK(cuCtxPopCurrent_v2(NULL));
+    return result;
+}
+
+static CUresult end_context(uintptr_t handle)
+{
+    return cuCtxDestroy_v2((CUcontext)handle);
+}
+
+static uintptr_t make_graph(void)
+{
+    CUgraph made;
+    CUgraphNode first, second;
+    OK(cuGraphCreate(&made, 0));
+    if (!cuGraphAddEmptyNode(&first, made, NULL, 0))
+        cuGraphAddEmptyNode(&second, made, &first, 1);
+    return HANDLE(made);
+}
+
+static CUresult use_graph(uintptr_t handle)
+{
+    enum { MOST = 4 };
+    CUgraphNode nodes[MOST];
+    CUgraphNodeType type;
+    CUgraph copy;
+    CUgraphExec exec;
+    size_t n = MOST;
+    CUresult result = cuGraphGetNodes((CUgraph)handle, nodes, &n);
+    for (size_t i = 0; i < n && !result; i++)
+        cuGraphNodeGetType(nodes[i], &type);
+    if (!cuGraphClone(&copy, (CUgraph)handle))
+        cuGraphDestroy(copy);
+    if (!cuGraphInstantiateWithFlags(&exec, (CUgraph)handle, 0))
+        cuGraphExecDestroy(exec);
+    return result;
+}
+
+static CUresult end_graph(uintptr_t handle)
+{
+    return cuGraphDestroy((CUgraph)handle);
+}
+
+static uintptr_t make_exec(void)
+{
+    CUgraphExec made = NULL;
+    const CUgraph graph = (CUgraph)make_graph();
+    cuGraphInstantiateWithFlags(&made, graph, 0);
+    cuGraphDestroy(graph);
+    return HANDLE(made);
+}
+
+static CUresult use_exec(uintptr_t handle)
+{
+    return cuGraphLaunch((CUgraphExec)handle, streams[1]);
+}
+
+static CUresult end_exec(uintptr_t handle)
+{
+    return cuGraphExecDestroy((CUgraphExec)handle);
+}
+
+static uintptr_t make_pool(void)
+{
+    CUmemoryPool made;
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    OK(cuMemPoolCreate(&made, &props));
+    return HANDLE(made);
+}
+
+static CUresult use_pool(uintptr_t handle)
+{
+    CUdeviceptr p;
+    uint64_t used;
+    CUresult result = cuMemAllocFromPoolAsync(&p, 64, (CUmemoryPool)handle, streams[1]);
+    if (!result)
+        OK(cuMemFreeAsync(p, streams[1]));
+    cuMemPoolGetAttribute((CUmemoryPool)handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
+    cuDeviceSetMemPool(0, (CUmemoryPool)handle);
+    if (!cuMemAllocAsync(&p, 64, streams[1]))
+        OK(cuMemFreeAsync(p, streams[1]));
+    return result;
+}
+
+static CUresult end_pool(uintptr_t handle)
+{
+    return cuMemPoolDestroy((CUmemoryPool)handle);
+}
+
+static uintptr_t make_memory(void)
+{
+    CUdeviceptr made;
+    OK(cuMemAllocAsync(&made, 64, streams[1]));
+    return (uintptr_t)made;
+}
+
+static CUresult use_memory(uintptr_t handle)
+{
+    CUdeviceptr base;
+    CUcontext of;
+    size_t bytes;
+    cuMemGetAddressRange_v2(&base, &bytes, handle);
+    return cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_CONTEXT, handle);
+}
+
+static CUresult end_memory(uintptr_t handle)
+{
+    return handle & 512 ? cuMemFreeAsync(handle, NULL) : cuMemFree_v2(handle);
+}
+
+static uintptr_t make_array(void)
+{
+    CUarray made;
+    const CUDA_ARRAY_DESCRIPTOR line = {64, 0, CU_AD_FORMAT_FLOAT, 1};
+    OK(cuArrayCreate_v2(&made, &line));
+    return HANDLE(made);
+}
+
+static CUresult use_array(uintptr_t handle)
+{
+    CUDA_ARRAY_DESCRIPTOR line;
+    return cuArrayGetDescriptor_v2(&line, (CUarray)handle);
+}
+
+static CUresult end_array(uintptr_t handle)
+{
+    return cuArrayDestroy((CUarray)handle);
+}
+
+enum { MAPPING = 2 << 20 };
+
+static uintptr_t make_created(void)
+{
+    CUmemGenericAllocationHandle made;
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    OK(cuMemCreate(&made, MAPPING, &prop, 0));
+    return (uintptr_t)made;
+}
+
+static CUresult use_created(uintptr_t handle)
+{
+    CUdeviceptr at;
+    CUmemAllocationProp prop;
+    cuMemGetAllocationPropertiesFromHandle(&prop, handle);
+    OK(cuMemAddressReserve(&at, MAPPING, 0, 0, 0));
+    CUresult result = cuMemMap(at, MAPPING, 0, handle, 0);
+    if (!result)
+        OK(cuMemUnmap(at, MAPPING));
+    OK(cuMemAddressFree(at, MAPPING));
+    return result;
+}
+
+static CUresult end_created(uintptr_t handle)
+{
+    return cuMemRelease(handle);
+}
+
+static const struct kind {
+    uintptr_t (*make)(void);
+    CUresult (*use)(uintptr_t handle), (*end)(uintptr_t handle);
+} kinds[] = {
+    {make_stream, use_stream, end_stream},    {make_event, use_event, end_event},
+    {make_module, use_module, end_module},    {make_library, use_library, end_library},
+    {make_context, use_context, end_context}, {make_graph, use_graph, end_graph},
+    {make_exec, use_exec, end_exec},          {make_pool, use_pool, end_pool},
+    {make_memory, use_memory, end_memory},    {make_array, use_array, end_array},
+    {make_created, use_created, end_created},
+};
+static const struct kind *kind;
+static atomic_uintptr_t handle_of_all;
+
+/* What is destroyed already is told so, in the words of its kind. */
+static void expect_right_or_gone(CUresult result)
+{
+    switch (result) {
+    case CUDA_SUCCESS:
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ILLEGAL_STATE: /* another captures the stream */
+    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+        return;
+    default:
+        ck_abort_msg("answered %d", (int)result);
+    }
+}
+
+/* The even threads use what the odd ones make and destroy, at times twice: then it may be a newer object that
+ * has the same handle. */
+static void *use_or_replace(void *arg)
+{
+    OK(cuCtxSetCurrent(context));
+    for (int round = 0; round < 10 * ROUNDS; round++) {
+        if ((intptr_t)arg % 2 == 0) {
+            expect_right_or_gone(kind->use(atomic_load(&handle_of_all)));
+            continue;
+        }
+        uintptr_t old =
+            round % 3 ? atomic_exchange(&handle_of_all, kind->make()) : atomic_load(&handle_of_all);
+        expect_right_or_gone(kind->end(old));
+    }
+    return NULL;
+}
+
+START_TEST(destroyed_while_used)
+{
+    start();
+    kind = &kinds[_i];
+    atomic_store(&handle_of_all, kind->make());
+    at_once(use_or_replace);
+    OK(cuCtxSynchronize());
+}
+END_TEST
+
 int main(void)
 {
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -204,6 +561,7 @@ int main(void)
     tcase_add_test(cases, streams_of_all);
     tcase_add_test(cases, contexts_of_each);
     tcase_add_test(cases, a_fault_among_threads);
+    tcase_add_loop_test(cases, destroyed_while_used, 0, sizeof kinds / sizeof *kinds);
     Suite *suite = suite_create("softcuda threads");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

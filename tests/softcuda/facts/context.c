@@ -223,6 +223,17 @@ static void entry_versions(void)
     }
 }
 
+static void entry_newer(void)
+{
+    static const int asked[] = {13000, 13001, 13010, 13020, 13990, 13999, 14000, 99000, -1};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        void *found = NULL;
+        CUdriverProcAddressQueryResult status = NO_SUCH;
+        CUresult result = cuGetProcAddress_v2("cuInit", &found, asked[i], 0, &status);
+        say(" %d:%d,%d,%d", asked[i], (int)result, found != NULL, (int)status);
+    }
+}
+
 static void entry_same(void)
 {
     static const struct {
@@ -733,6 +744,81 @@ static void destroy_not_current(void)
     ASK(cuCtxPopCurrent_v2(&c));
 }
 
+/* A handle of a context that was destroyed: `a` is current nowhere, or lies under another in this thread's
+ * stack. */
+static CUcontext destroyed(int lies_below)
+{
+    CUcontext a, b;
+    MUST(cuInit(0));
+    MUST(cuCtxCreate_v2(&a, 0, 0));
+    if (lies_below)
+        MUST(cuCtxCreate_v2(&b, 0, 0));
+    else
+        MUST(cuCtxPopCurrent_v2(NULL));
+    MUST(cuCtxDestroy_v2(a));
+    return a;
+}
+
+/* A second time is asked only of one that lies below: where nothing is current, the driver's answers to it
+ * differ from one call to the next. */
+static void destroyed_twice_below(void)
+{
+    CUcontext a = destroyed(1);
+    ASK(cuCtxDestroy_v2(a));
+    ASK(cuCtxDestroy_v2(a));
+}
+
+static void ask_pushed(CUcontext context)
+{
+    ASK(cuCtxPushCurrent_v2(context));
+    ASK(cuCtxSynchronize());
+}
+
+static void ask_set(CUcontext context)
+{
+    ASK(cuCtxSetCurrent(context));
+    ASK(cuCtxSynchronize());
+}
+
+static void ask_itself(CUcontext context)
+{
+    unsigned long long id = 0;
+    unsigned version = 0;
+    ASK(cuCtxGetId(context, &id));
+    ASK(cuCtxGetApiVersion(context, &version));
+    ASK(cuCtxEnablePeerAccess(context, 0));
+}
+
+static void destroyed_pushed(void)
+{
+    ask_pushed(destroyed(0));
+}
+
+static void destroyed_pushed_below(void)
+{
+    ask_pushed(destroyed(1));
+}
+
+static void destroyed_set(void)
+{
+    ask_set(destroyed(0));
+}
+
+static void destroyed_set_below(void)
+{
+    ask_set(destroyed(1));
+}
+
+static void destroyed_asked(void)
+{
+    ask_itself(destroyed(0));
+}
+
+static void destroyed_asked_below(void)
+{
+    ask_itself(destroyed(1));
+}
+
 static void attach_detach(void)
 {
     CUcontext own, attached = NULL;
@@ -1003,6 +1089,7 @@ static const fact facts[] = {
     FACT(init_flags),
     FACT(init_version),
     FACT(entry_versions),
+    FACT(entry_newer),
     FACT(entry_same),
     FACT(entry_flags),
     FACT(entry_wrong),
@@ -1032,6 +1119,13 @@ static const fact facts[] = {
     FACT(stack_order),
     FACT(destroy_current),
     FACT(destroy_not_current),
+    FACT(destroyed_twice_below),
+    FACT(destroyed_pushed),
+    FACT(destroyed_pushed_below),
+    FACT(destroyed_set),
+    FACT(destroyed_set_below),
+    FACT(destroyed_asked),
+    FACT(destroyed_asked_below),
     FACT(attach_detach),
     FACT(attach_primary),
     FACT(context_ids),
