@@ -132,6 +132,9 @@ static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx
         return fail(v, OPERANDS, "Argument %zu of instruction '%s': must be register", argument, v->title);
     case PTX_OPERAND_VECTOR:
         return fail(v, OPERANDS, "Vector operand is not allowed for instruction '%s'", v->title);
+    case PTX_OPERAND_SINK: /* of the 256 bits that are stored these are not */
+        return v->instr->op == PTX_OP_ST && v->instr->vector * kr__ptx_type_bytes(v->instr->type) > 16 ? RIGHT
+                                                                                                  : mismatch(v);
     default:
         return mismatch(v);
     }
@@ -308,8 +311,13 @@ static stage mbarrier(verdict *v, const ptx_operand *operand)
 static stage address_value(verdict *v, const ptx_operand *operand)
 {
     const ptx_type want = v->instr->type ? v->instr->type : PTX_U64;
+    if (v->instr->op == PTX_OP_ISSPACEP && operand->kind == PTX_OPERAND_REGISTER && !operand->negated &&
+        agrees(operand->reg->type, PTX_U32))
+        return RIGHT;
     if (operand->kind != PTX_OPERAND_SYMBOL)
         return source(v, operand, 1, want, false);
+    if (v->spelling->modifiers & PTX_TO)
+        return fail(v, OPERANDS, "Argument 1 of instruction '%s.to': must be register", v->title);
     if (v->instr->op != PTX_OP_CVTA && v->instr->op != PTX_OP_MAPA && v->instr->op != PTX_OP_GETCTARANK)
         return mismatch(v);
     if (operand->variable && !space_agrees(v->instr->space, operand->variable))
@@ -426,7 +434,7 @@ static stage operand(verdict *v, char letter, size_t i)
     case 'i':
         return at->kind == PTX_OPERAND_IMMEDIATE && !at->is_float ? RIGHT : mismatch(v);
     case 'f':
-        return at->kind == PTX_OPERAND_IMMEDIATE && at->is_float ? RIGHT : mismatch(v);
+        return source(v, at, i, PTX_F32, false);
     case '@':
         return address(v, at, instr->space);
     case '&':
@@ -723,6 +731,60 @@ static void check_atomic(ptx_parser *p, const ptx_instr *instr, const char *titl
     }
 }
 
+/* Of 256 bits: .v8 of 32, .v4 of 64. */
+static bool is_wide(const ptx_instr *instr)
+{
+    return instr->vector * kr__ptx_type_bytes(instr->type) == 32 && instr->vector > 2;
+}
+
+static void check_width(ptx_parser *p, const ptx_instr *instr)
+{
+    const char *const feature = "256 bit wide load/store";
+    if (instr->vector * kr__ptx_type_bytes(instr->type) <= 16)
+        return;
+    if (!is_wide(instr))
+        kr__ptx_error(p, instr->line, "Vector type too large, exceeds 128 bit limit");
+    else if (instr->order == PTX_MMIO)
+        kr__ptx_error(p, instr->line, "Modifier '.mmio' cannot be combined with modifier '.v%u'", instr->vector);
+    else if (kr__ptx_has(p, instr->line, feature, 88, 100) && instr->space != PTX_SPACE_GLOBAL &&
+             instr->space != PTX_SPACE_GENERIC)
+        kr__ptx_error(p, instr->line, "global state space expected for feature '%s'", feature);
+}
+
+/* What a load or store says about the caches: of global memory alone. */
+static void check_caching(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *title)
+{
+    const ptx_set hints = spelling->modifiers & (K(L1_HINT) | K(HINT) | K(AHEAD) | K(CACHE_HINT));
+    const ptx_set others = spelling->modifiers & (K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE));
+    const bool is_global = instr->space == PTX_SPACE_GLOBAL || instr->space == PTX_SPACE_GENERIC;
+    if (hints && !is_global)
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'",
+                      kr__ptx_modifier_text(hints), kr__ptx_value_text(PTX_KIND_SPACE, spelling->values[PTX_KIND_SPACE]),
+                      title);
+    else if (((hints & K(L1_HINT)) && others) || ((hints & (K(L1_HINT) | K(CACHE_HINT))) && instr->order == PTX_VOLATILE))
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.%s'",
+                      kr__ptx_modifier_text(hints), others ? kr__ptx_modifier_text(others) : "volatile");
+    else if ((hints & K(HINT)) && (!is_wide(instr) || spelling->values[PTX_KIND_HINT] == PTX_EVICT_UNCHANGED))
+        kr__ptx_error(p, instr->line, "Instruction '%s' requires '.v8.b32/.v4.b64' type with '.%s' modifier.", title,
+                      kr__ptx_value_text(PTX_KIND_HINT, spelling->values[PTX_KIND_HINT]));
+}
+
+/* false: reported */
+static bool check_mmio(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *title)
+{
+    if (spelling->values[PTX_KIND_ORDER] != PTX_RELAXED)
+        kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", title);
+    else if (instr->scope != PTX_SYS)
+        kr__ptx_error(p, instr->line, "Modifier '.mmio' cannot be combined with modifier '.%s'",
+                      kr__ptx_value_text(PTX_KIND_SCOPE, (uint8_t)instr->scope));
+    else if (instr->space != PTX_SPACE_GLOBAL && instr->space != PTX_SPACE_GENERIC)
+        kr__ptx_error(p, instr->line, "Modifier '.mmio' cannot be applied to '.%s' space",
+                      kr__ptx_value_text(PTX_KIND_SPACE, (uint8_t)instr->space));
+    else
+        return true;
+    return false;
+}
+
 static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
 {
     const char *title = kr__ptx_opcodes[instr->op].name;
@@ -753,9 +815,20 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
         return;
     }
     const ptx_set cached = spelling->modifiers & (K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE));
-    if (instr->order == PTX_VOLATILE && cached) {
-        kr__ptx_error(p, instr->line, "Modifier '.volatile' cannot be combined with modifier '.%s'",
-                      kr__ptx_modifier_text(cached));
+    if (instr->order && instr->order != PTX_WEAK && cached) {
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.%s'",
+                      kr__ptx_order_name(instr->order), kr__ptx_modifier_text(cached));
+        return;
+    }
+    if (instr->order == PTX_MMIO && !check_mmio(p, spelling, instr, title))
+        return;
+    if ((instr->flags & PTX_NC) && instr->order) {
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.nc'",
+                      kr__ptx_order_name(instr->order));
+        return;
+    }
+    if ((instr->flags & PTX_NC) && (cached & K(CACHE_LOAD)) && spelling->values[PTX_KIND_CACHE_LOAD] != PTX_CACHE_CA) {
+        kr__ptx_error(p, instr->line, "Illegal cache operation for instruction 'ld.nc'");
         return;
     }
     if ((instr->flags & PTX_NC) && instr->space != PTX_SPACE_GLOBAL) {
@@ -773,12 +846,8 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                       to->variable->name);
         return;
     }
-    if (instr->vector * kr__ptx_type_bytes(instr->type) <= 16)
-        return;
-    if (!kr__ptx_has(p, instr->line, "256 bit wide load/store", 88, 100))
-        return;
-    if (instr->space != PTX_SPACE_GLOBAL)
-        kr__ptx_error(p, instr->line, "global state space expected for feature '256 bit wide load/store'");
+    check_width(p, instr);
+    check_caching(p, spelling, instr, title);
 }
 
 static void check_barrier(ptx_parser *p, const ptx_instr *instr, const char *title)
@@ -806,15 +875,19 @@ static void check_barrier(ptx_parser *p, const ptx_instr *instr, const char *tit
         kr__ptx_error(p, instr->line, "Illegal reduction operation for instruction 'bar.red.pred'");
 }
 
-static void check_copy(ptx_parser *p, const ptx_instr *instr)
+static void check_copy(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
 {
     const int64_t n = instr->operands[2].bits;
     if (instr->sub == PTX_SUB_CG ? n != 16 : n != 4 && n != 8 && n != 16)
         kr__ptx_error(p, instr->line,
                       "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
                       (long long)n, instr->sub == PTX_SUB_CG ? "16" : "4 or 8 or 16");
-    if (instr->space != PTX_SPACE_SHARED)
-        kr__ptx_error(p, instr->line, "State space incorrect for instruction 'cp.async'");
+    const ptx_operand *source_size = &instr->operands[3];
+    const size_t n_without_policy = instr->n_operands - (spelling->modifiers & K(CACHE_HINT) ? 1 : 0);
+    if (n_without_policy > 3 && source_size->kind == PTX_OPERAND_IMMEDIATE && (source_size->bits < 0 || source_size->bits > n))
+        kr__ptx_error(p, instr->line,
+                      "Argument 3 of instruction 'cp.async': value '%lld' out of range, expected to be in range [0..%lld]",
+                      (long long)source_size->bits, (long long)n);
 }
 
 /* Constants that are not any: least, most, and what they are multiples of. */
@@ -834,6 +907,8 @@ static const struct constant_rule {
     {PTX_OP_PMEVENT, 0, 0, 15, 1},
     {PTX_OP_PMEVENT_MASK, 0, 0, 0xffff, 1},
     {PTX_OP_FENCE, 1, 128, 128, 1},
+    {PTX_OP_APPLYPRIORITY, 1, 128, 128, 1},
+    {PTX_OP_DISCARD, 1, 128, 128, 1},
     {PTX_OP_TENSORMAP_CP_FENCEPROXY, 2, 128, 128, 1},
 };
 
@@ -879,6 +954,29 @@ static void check_field(ptx_parser *p, const ptx_spelling *spelling, const ptx_i
         kr__ptx_has(p, instr->line, "tensormap.replace.elemtype of fewer than 8 bits", 87, PTX_OWN100);
     else if (field == PTX_FIELD_SWIZZLE_MODE && value->bits > 3)
         kr__ptx_has(p, instr->line, "tensormap.replace.swizzle_mode of 96 bytes", 88, PTX_SM103A);
+}
+
+static void check_policy(ptx_parser *p, const ptx_instr *instr, const char *title)
+{
+    const ptx_operand *operands = instr->operands;
+    const bool is_range = instr->op == PTX_OP_CREATEPOLICY_RANGE;
+    if (instr->priority[1] != PTX_EVICT_UNCHANGED && instr->priority[1] != PTX_EVICT_FIRST)
+        kr__ptx_error(p, instr->line, "Unsupported modifier '.%s' as secondary_priority for instruction '%s'",
+                      kr__ptx_value_text(PTX_KIND_HINT, instr->priority[1]), title);
+    if (is_range && operands[2].kind == PTX_OPERAND_IMMEDIATE && operands[3].kind == PTX_OPERAND_IMMEDIATE &&
+        operands[2].bits > operands[3].bits)
+        kr__ptx_error(p, instr->line,
+                      "Argument 3 of instruction '%s': value '%lld' must be less than or equal to the value '%lld' of "
+                      "argument 4",
+                      title, (long long)operands[2].bits, (long long)operands[3].bits);
+    if (!is_range && instr->n_operands > 1 && operands[1].kind == PTX_OPERAND_IMMEDIATE) {
+        const ptx_constant constant = {true, operands[1].float_bytes, operands[1].bits};
+        const uint32_t bits = (uint32_t)kr__ptx_float_as(&constant, PTX_F32), one = 0x3f800000;
+        if (bits == 0 || bits > one) /* negative ones are large */
+            kr__ptx_error(p, instr->line,
+                          "Argument 2 of instruction '%s' out of range, expected to be in range (0.0 .. 1.0]",
+                          title);
+    }
 }
 
 /* What tensor copies do only of some dimensions: rows of two, im2col of three and more. */
@@ -1133,12 +1231,6 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
         else
             check_atomic(p, instr, title);
         break;
-    case PTX_OP_LDU:
-    case PTX_OP_PREFETCH:
-        if (!in_space(instr,
-                      1u << PTX_SPACE_GLOBAL | (instr->op == PTX_OP_PREFETCH ? 1u << PTX_SPACE_LOCAL : 0)))
-            kr__ptx_error(p, instr->line, "State space incorrect for instruction '%s'", title);
-        break;
     case PTX_OP_LD:
     case PTX_OP_ST:
         check_memory(p, spelling, instr);
@@ -1184,7 +1276,7 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
         check_barrier(p, instr, title);
         break;
     case PTX_OP_CP_ASYNC:
-        check_copy(p, instr);
+        check_copy(p, spelling, instr);
         break;
     case PTX_OP_MULTIMEM_LD_REDUCE:
     case PTX_OP_MULTIMEM_ST:
@@ -1195,6 +1287,10 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
         if (instr->order == PTX_MMIO && spelling->values[PTX_KIND_ORDER] != PTX_RELEASE)
             kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.release' for instruction '%s'",
                           title);
+        break;
+    case PTX_OP_CREATEPOLICY_FRACTIONAL:
+    case PTX_OP_CREATEPOLICY_RANGE:
+        check_policy(p, instr, title);
         break;
     case PTX_OP_ALLOCA:
         if (instr->n_operands > 2 &&

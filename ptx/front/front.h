@@ -99,7 +99,7 @@ typedef unsigned __int128 ptx_set;
                 X(RNA) /* in a form: of ROUND only these */                                             \
         X(SPACES) /* a second state space */                                                            \
             X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) \
-                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID)
+                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD)
 
 enum {
     PTX_FIRST_KIND = 63,
@@ -119,6 +119,8 @@ typedef enum ptx_mode {
     PTX_MODE_IM2COL_W_128,
     PTX_MODE_IM2COL_NO_OFFS
 } ptx_mode;
+
+enum { PTX_CACHE_CA = 1 }; /* of CACHE_LOAD */
 
 typedef enum ptx_proxy {
     PTX_PROXY_ALIAS,

@@ -65,7 +65,7 @@
     }
 /* ... and modifiers. */
 #define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
-#define ACCESS (K(SPACE) | K(ORDER) | K(MMIO) | K(SCOPE) | K(VECTOR) | K(CACHE) | K(HINT))
+#define ACCESS (K(SPACE) | K(ORDER) | K(MMIO) | K(SCOPE) | K(VECTOR) | K(CACHE) | K(L1_HINT) | K(HINT))
 #define ATOM (K(SPACE) | K(ORDER) | K(SCOPE))
 #define MATRIX (PTX_SYNC | PTX_ALIGNED | K(SHAPE))
 #define WMMA (MATRIX | K(LAYOUT))
@@ -115,6 +115,7 @@
 #define FIELD(name) (1ull << PTX_FIELD_##name)
 #define REPLACE (K(MODE) | K(FIELD) | K(SPACE) | PTX_B1024)
 #define MAP (SPACE(GLOBAL) | SPACE(SHARED_CTA)) /* where a tensor map may lie */
+#define EVICT(name) (1ull << PTX_EVICT_##name)
 #define LOADING (MODE(TILE) | MODE(GATHER4) | MODE(IM2COL) | MODE(IM2COL_W) | MODE(IM2COL_W_128))
 #define ARRIVING ORDERS(ORDER(RELEASE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))
 #define WAITING ORDERS(ORDER(ACQUIRE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))

@@ -106,7 +106,8 @@ typedef enum ptx_flag {
     PTX_READ = 1ull << 39, /* cp.async.bulk.wait_group */
     PTX_MULTICAST_ALL = 1ull << 40, PTX_IS_CANCELED = 1ull << 41, /* clusterlaunchcontrol */
     PTX_B1024 = 1ull << 42, /* tensormap.replace */
-    PTX_MBARRIER_INIT = 1ull << 43 /* fence */
+    PTX_MBARRIER_INIT = 1ull << 43, /* fence */
+    PTX_TENSORMAP = 1ull << 44 /* prefetch */
 } ptx_flag;
 
 typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;

@@ -453,6 +453,11 @@ void sc__decode_policy(sc_decoder *decoder)
         return;
     }
     double fraction = 1;
+    if (instr->op == PTX_OP_CREATEPOLICY_FRACTIONAL && instr->n_operands > 1 &&
+        instr->operands[1].kind != PTX_OPERAND_IMMEDIATE) {
+        sc__unsupported(decoder, "a fraction that is no constant");
+        return;
+    }
     if (instr->op == PTX_OP_CREATEPOLICY_FRACTIONAL && instr->n_operands > 1)
         fraction = instr->operands[1].float_bytes == 4 ? sc_float((uint32_t)instr->operands[1].bits)
                                                        : sc_double((uint64_t)instr->operands[1].bits);
