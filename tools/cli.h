@@ -141,6 +141,10 @@ void start_output(bool json);
 int cli_print(json_t *whole, int code);
 /* The same, in jansson's words for how. */
 void write_json(json_t *line, size_t flags);
+/* A large document is made in pieces, so that one of them at a time is more than its text: writes a piece and
+ * frees it; prints the whole. */
+void add_json(FILE *to, json_t *piece);
+int cli_print_text(const char *text, int code);
 void flush_json(void); /* where somebody waits for the line */
 /* At the start: no file that is opened later takes the place of a standard one that is closed. */
 bool open_standard_files(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -182,9 +183,9 @@ static void print_image(const kr_image_info *info, const kr_image_contents *c, s
 
 /* ---- the command ---- */
 
-/* One image after another, so that what is unpacked is one image's alone. */
-static kr_status inspect(const invocation *cli, const kr_inspection *inspection, json_t *images,
-                         kr_error *err)
+/* One image after another, so that what is unpacked is one image's alone. `to`: the array of JSON; NULL: as
+ * text. */
+static kr_status say_images(const kr_inspection *inspection, FILE *to, kr_error *err)
 {
     for (size_t i = 0; i < kr_inspection_n_images(inspection); i++) {
         kr_image_contents *contents = NULL;
@@ -192,35 +193,62 @@ static kr_status inspect(const invocation *cli, const kr_inspection *inspection,
         if (status)
             return status;
         const kr_image_info *info = kr_inspection_image(inspection, i);
-        if (cli->json)
-            json_array_append_new(images, image_json(info, contents));
-        else
+        if (to) {
+            fputs(i ? ",\n  " : "\n  ", to);
+            add_json(to, image_json(info, contents));
+        } else {
             print_image(info, contents, i);
+        }
         kr_image_contents_destroy(&contents);
     }
     return KR_OK;
 }
 
+/* Nothing is out before all of it could be read: it may yet be an error's document. */
+static kr_status say_json(const kr_inspection *inspection, const char *reason, int code, kr_error *err)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = tool_memory_file(&text, &bytes);
+    fputs("{\"kind\": ", to);
+    add_json(to, json_string(kr_inspection_kind(inspection)));
+    fputs(", \"reason\": ", to);
+    add_json(to, json_text(reason));
+    fputs(", \"images\": [", to);
+    const kr_status status = say_images(inspection, to, err);
+    fputs("]}", to);
+    fclose(to);
+    if (!status)
+        cli_print_text(text, code);
+    free(text);
+    return status;
+}
+
+static kr_status say_text(const kr_inspection *inspection, const char *path, const char *reason,
+                          kr_error *err)
+{
+    const size_t n = kr_inspection_n_images(inspection);
+    put_text(stdout, path);
+    printf(": %s, %zu image%s", kr_inspection_kind(inspection), n, n == 1 ? "" : "s");
+    printf("%s%s\n", reason ? ": " : "", reason ? reason : "");
+    return say_images(inspection, NULL, err);
+}
+
+/* A file without images is an answer, not an error. */
 int run_inspect(const invocation *cli)
 {
     kr_inspection *inspection = NULL;
     kr_error err;
-    json_t *images = json_array();
-    kr_status status = kr_inspection_open(cli->operands[0], &inspection, &err);
-    const size_t n = status ? 0 : kr_inspection_n_images(inspection);
-    const char *kind = status ? "" : kr_inspection_kind(inspection);
-    if (!status && !cli->json) {
-        put_text(stdout, cli->operands[0]);
-        printf(": %s, %zu image%s%s\n", kind, n, n == 1 ? "" : "s", n ? "" : ": no device code is in it");
+    const char *path = cli->operands[0], *reason = NULL;
+    int code = EXIT_DONE;
+    kr_status status = kr_inspection_open(path, &inspection, &err);
+    if (!status && kr_inspection_n_images(inspection) == 0) {
+        reason = "no device code is in it";
+        code = EXIT_NOT_SO;
     }
     if (!status)
-        status = inspect(cli, inspection, images, &err);
-    const int code = n ? EXIT_DONE : EXIT_NOT_SO; /* an answer, not an error */
-    if (!status && cli->json)
-        cli_print(json_pack("{s:s, s:O, s:o}", "kind", kind, "images", images, "reason",
-                            json_text(n ? NULL : "no device code is in it")),
-                  code);
+        status =
+            cli->json ? say_json(inspection, reason, code, &err) : say_text(inspection, path, reason, &err);
     kr_inspection_destroy(&inspection);
-    json_decref(images);
     return status ? cli_fail(cli, &err) : code;
 }

@@ -121,6 +121,18 @@ void write_json(json_t *line, size_t flags)
     json_decref(line);
 }
 
+void add_json(FILE *to, json_t *piece)
+{
+    unsaid = json_dumpf(piece, to, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) != 0 || unsaid;
+    json_decref(piece);
+}
+
+int cli_print_text(const char *text, int code)
+{
+    fprintf(document ? document : stdout, "%s\n", text);
+    return code;
+}
+
 void flush_json(void)
 {
     fflush(document ? document : stdout);

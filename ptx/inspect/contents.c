@@ -2,7 +2,10 @@
 /* One image: unpacked, read, and what it needs. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "ptx/front/ptx.h"
 #include "ptx/inspect/inspect.h"
 #include "runtime/driver/driver.h"
 
@@ -23,6 +26,28 @@ static int driver_of_toolkit(int toolkit)
 
 /* ---- kinds ---- */
 
+/* PTX that the parser does not know whole has needs that are not known. */
+static kr_status read_needs(const char *text, size_t bytes, kr_image_contents *c, kr_error *err)
+{
+    kr__text short_text = {0};
+    ptx_module *module = NULL;
+    ptx_problem problem = {0};
+    const bool ok = kr__ptx_abridge(text, bytes, &short_text);
+    if (ok && kr__ptx_parse(short_text.data, short_text.bytes, NULL, &module, &problem)) {
+        ptx_needs needs;
+        kr__ptx_needs(module, &needs);
+        c->min_isa = needs.isa;
+        c->min_driver = kr__isa_driver(needs.isa);
+        if (needs.target && kr_cc_parse(needs.target, &c->min_target, NULL))
+            c->min_target = (kr_cc){0};
+    }
+    const bool no_memory = !ok || problem.kind == PTX_PROBLEM_MEMORY;
+    kr__ptx_module_free(&module);
+    kr__text_free(&problem.log);
+    kr__text_free(&short_text);
+    return no_memory ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs") : KR_OK;
+}
+
 static kr_status read_ptx(const char *text, size_t bytes, contents *c, kr_error *err)
 {
     const kr_status status = kr__ptx_outline_read(text, bytes, &c->outline, err);
@@ -35,7 +60,7 @@ static kr_status read_ptx(const char *text, size_t bytes, contents *c, kr_error 
     c->public.variables = outline->variables;
     c->public.address_bits = outline->address_bits;
     c->public.driver = kr__isa_driver(outline->head.isa);
-    return KR_OK;
+    return read_needs(text, bytes, &c->public, err);
 }
 
 static kr_status read_cubin(const char *image, size_t bytes, contents *c, kr_error *err)
@@ -56,16 +81,33 @@ static kr_status read_cubin(const char *image, size_t bytes, contents *c, kr_err
     return KR_OK;
 }
 
-static kr_status read_unpacked(kr_image_kind kind, const char *data, size_t bytes, contents *c, kr_error *err)
+/* PTX ends with a NUL or more; one before its end is for the reader to refuse. */
+static size_t text_bytes(const char *text, size_t bytes)
 {
-    switch (kind) {
+    while (bytes && text[bytes - 1] == '\0')
+        bytes--;
+    return bytes;
+}
+
+static kr_status read_unpacked(const kr_image_info *info, const char *data, contents *c, kr_error *err)
+{
+    switch (info->kind) {
     case KR_IMAGE_PTX:
-        return read_ptx(data, bytes, c, err);
+        return read_ptx(data, text_bytes(data, info->bytes), c, err);
     case KR_IMAGE_CUBIN:
-        return read_cubin(data, bytes, c, err);
+        return read_cubin(data, info->bytes, c, err);
     default: /* nothing that could be read */
         return KR_OK;
     }
+}
+
+/* The pages of a mapped file that were looked at need not stay in memory. */
+static void leave(const kr_inspection *in, const kr_image_info *info)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), begin = info->offset / page * page;
+    if (in->mapped)
+        madvise((char *)(uintptr_t)in->mapped + begin, info->offset + info->stored_bytes - begin,
+                MADV_DONTNEED);
 }
 
 /* What is stored as it is is read in place. */
@@ -73,8 +115,7 @@ static kr_status read_image(const kr_inspection *in, const kr_image_info *info, 
 {
     const char *stored = (const char *)in->bytes + info->offset;
     if (info->compression == KR_STORED)
-        return read_unpacked(info->kind, stored,
-                             info->kind == KR_IMAGE_PTX ? strnlen(stored, info->bytes) : info->bytes, c, err);
+        return read_unpacked(info, stored, c, err);
     const kr__fatbin_entry entry = {.kind = info->kind,
                                     .compression = info->compression,
                                     .payload = stored,
@@ -85,7 +126,7 @@ static kr_status read_image(const kr_inspection *in, const kr_image_info *info, 
     kr_status status = kr__fatbin_unpack(&entry, &data, &bytes, err);
     if (status)
         return status;
-    status = read_unpacked(info->kind, data, bytes, c, err);
+    status = read_unpacked(info, data, c, err);
     free(data);
     return status;
 }
@@ -102,6 +143,7 @@ kr_status kr_inspection_read(const kr_inspection *inspection, size_t index, kr_i
     if (!c)
         return KR_OUT_OF_HOST_MEMORY;
     const kr_status status = read_image(inspection, info, c, err);
+    leave(inspection, info);
     kr_image_contents *public = &c->public;
     if (status) {
         kr_image_contents_destroy(&public);

@@ -17,4 +17,7 @@ struct kr_inspection {
     kr__arena arena; /* texts */
 };
 
+/* PTX that needs what `text` needs: of it, what is like nothing before. false: no memory. */
+bool kr__ptx_abridge(const char *text, size_t bytes, kr__text *to);
+
 #endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What PTX needs follows from which instructions, directives and types it has, not from how often. So of
+ * statements that differ in names and numbers alone the first is kept, and of kernels that add nothing, none:
+ * what is left of a hundred megabytes is parsed in no time and little memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/inspect/inspect.h"
+
+typedef struct abridger {
+    const char *at, *end;
+    kr__text *to;
+    uint64_t *seen; /* hashes of what was kept; 0: free */
+    size_t n_seen, room;
+    bool failed; /* no memory */
+} abridger;
+
+/* ---- what was seen ---- */
+
+static size_t slot_of(const uint64_t *seen, size_t room, uint64_t hash)
+{
+    size_t slot = hash & (room - 1);
+    while (seen[slot] && seen[slot] != hash)
+        slot = (slot + 1) & (room - 1);
+    return slot;
+}
+
+static void grow(abridger *a)
+{
+    const size_t room = a->room ? 2 * a->room : 1024;
+    uint64_t *seen = calloc(room, sizeof *seen);
+    for (size_t i = 0; seen && i < a->room; i++)
+        if (a->seen[i])
+            seen[slot_of(seen, room, a->seen[i])] = a->seen[i];
+    a->failed = a->failed || !seen;
+    if (!seen)
+        return;
+    free(a->seen);
+    a->seen = seen;
+    a->room = room;
+}
+
+/* Is it the first of its kind? */
+static bool is_new(abridger *a, uint64_t hash)
+{
+    hash |= !hash;
+    if (2 * a->n_seen >= a->room)
+        grow(a);
+    if (a->failed)
+        return true;
+    const size_t slot = slot_of(a->seen, a->room, hash);
+    const bool found = a->seen[slot] != 0;
+    a->n_seen += !found;
+    a->seen[slot] = hash;
+    return !found;
+}
+
+/* ---- text ---- */
+
+enum byte_class { OTHER, BLANK, DIGIT, LETTER }; /* letters: what words are of, but digits */
+
+static enum byte_class class_of(char c)
+{
+    static const uint8_t classes[256] = {
+        ['\t' ... '\r'] = BLANK, [' '] = BLANK,          ['0' ... '9'] = DIGIT,
+        ['a' ... 'z'] = LETTER,  ['A' ... 'Z'] = LETTER, ['_'] = LETTER,
+        ['$'] = LETTER,          ['%'] = LETTER,         ['.'] = LETTER,
+    };
+    return (enum byte_class)classes[(unsigned char)c];
+}
+
+/* Past a comment or string that begins at `at`; `at` where none does. */
+static const char *skip(const char *at, const char *end)
+{
+    const size_t left = (size_t)(end - at);
+    const char *close = NULL;
+    if (*at == '"')
+        close = memchr(at + 1, '"', left - 1);
+    else if (left < 2 || *at != '/' || (at[1] != '/' && at[1] != '*'))
+        return at;
+    else if (at[1] == '/')
+        close = memchr(at, '\n', left);
+    else if ((close = memmem(at + 2, left - 2, "*/", 2)))
+        close++;
+    return close ? close + 1 : end;
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end) {
+        const char *next = class_of(*at) == BLANK ? at + 1 : *at == '/' ? skip(at, end) : at;
+        if (next == at)
+            break;
+        at = next;
+    }
+    return at;
+}
+
+/* ".shared::cta" is one word. */
+static const char *word_end(const char *at, const char *end)
+{
+    while (at < end && (class_of(*at) >= DIGIT || (*at == ':' && end - at >= 2 && at[1] == ':')))
+        at += *at == ':' ? 2 : 1;
+    return at;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * 0x9e3779b97f4a7c15u;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *at, const char *end)
+{
+    for (; at < end; at++)
+        hash = mix(hash, (unsigned char)*at);
+    return hash;
+}
+
+/* A word that means something by itself counts as it is written: one with a dot or, as of special registers,
+ * with %, but for the number at its end. Of names and numbers only that they are there counts. */
+static uint64_t mix_word(uint64_t hash, const char *at, const char *end)
+{
+    if (class_of(*at) == DIGIT)
+        return mix(hash, '0');
+    if (*at != '.' && *at != '%')
+        return mix(hash, 'x');
+    while (*at == '%' && end > at + 1 && class_of(end[-1]) == DIGIT)
+        end--;
+    return mix(mix_text(hash, at, end), ' ');
+}
+
+/* Up to one of the marks outside of vectors, and what the text until there is like. */
+static const char *measure(const char *at, const char *end, const char *marks, uint64_t *hash)
+{
+    size_t depth = 0;
+    while ((at = skip_blanks(at, end)) < end && (depth || !strchr(marks, *at))) {
+        const char *next = class_of(*at) >= DIGIT ? word_end(at, end) : *at == '"' ? skip(at, end) : at + 1;
+        if (class_of(*at) >= DIGIT)
+            *hash = mix_word(*hash, at, next);
+        else
+            *hash = mix(*hash, (unsigned char)*at);
+        depth += *at == '{';
+        depth -= depth && *at == '}';
+        at = next;
+    }
+    return at;
+}
+
+static void copy(abridger *a, const char *end)
+{
+    kr__text_add_bytes(a->to, a->at, (size_t)(end - a->at));
+    a->at = end;
+}
+
+/* ---- bodies ---- */
+
+static bool begins(const abridger *a, const char *word)
+{
+    const size_t n = strlen(word);
+    return (size_t)(a->end - a->at) > n && memcmp(a->at, word, n) == 0 && class_of(a->at[n]) < DIGIT;
+}
+
+/* A label's colon; NULL: this is no label. */
+static const char *label_end(const abridger *a)
+{
+    const char *at = skip_blanks(word_end(a->at, a->end), a->end);
+    return at < a->end && *at == ':' ? at + 1 : NULL;
+}
+
+/* Past `@p` or `@!p`, which is before some instructions. */
+static const char *skip_guard(const char *at, const char *end)
+{
+    if (*at != '@')
+        return at;
+    at = skip_blanks(at + 1, end);
+    if (at < end && *at == '!')
+        at = skip_blanks(at + 1, end);
+    return skip_blanks(word_end(at, end), end);
+}
+
+/* One instruction or `.loc`, which a line's end ends. Is it kept? */
+static bool abridge_statement(abridger *a)
+{
+    const bool is_loc = begins(a, ".loc");
+    const char *name = skip_guard(a->at, a->end), *rest = word_end(name, a->end);
+    uint64_t hash = mix_text(1 + (name != a->at), name, rest);
+    const char *line_end = is_loc ? memchr(rest, '\n', (size_t)(a->end - rest)) : NULL;
+    const char *end = measure(rest, line_end ? line_end : a->end, is_loc ? "" : ";", &hash);
+    end += end < a->end;
+    const bool kept = is_new(a, hash);
+    if (kept)
+        copy(a, end);
+    a->at = end;
+    return kept;
+}
+
+/* From its first brace to past its last. Was there something new? */
+static bool abridge_body(abridger *a)
+{
+    bool any = false;
+    size_t depth = 0;
+    do {
+        a->at = skip_blanks(a->at, a->end);
+        const char *label = a->at < a->end ? label_end(a) : NULL;
+        uint64_t unused = 0;
+        if (a->at == a->end)
+            break;
+        if (*a->at == '{' || *a->at == '}') {
+            depth += *a->at == '{' ? 1 : -(size_t)1;
+            copy(a, a->at + 1);
+        } else if (label) {
+            copy(a, label);
+        } else if (*a->at == '.' && !begins(a, ".loc")) {
+            const char *end = measure(a->at, a->end, ";", &unused);
+            copy(a, end + (end < a->end));
+        } else {
+            any = abridge_statement(a) || any;
+        }
+        kr__text_add_bytes(a->to, "\n", 1);
+    } while (depth);
+    return any;
+}
+
+/* ---- module scope ---- */
+
+/* Does the text have the word, before its first bracket? */
+static bool declares(const char *at, const char *end, const char *word)
+{
+    const size_t n = strlen(word);
+    while ((at = skip_blanks(at, end)) < end && *at != '(') {
+        const char *next = class_of(*at) >= DIGIT ? word_end(at, end) : *at == '"' ? skip(at, end) : at + 1;
+        if ((size_t)(next - at) == n && memcmp(at, word, n) == 0)
+            return true;
+        at = next;
+    }
+    return false;
+}
+
+static void abridge_module(abridger *a)
+{
+    while (a->at < a->end) {
+        const size_t before = a->to->bytes;
+        uint64_t hash = 2;
+        const char *mark = measure(a->at, a->end, ";={", &hash);
+        const bool has_block = mark < a->end && *mark == '{';
+        const bool is_entry = has_block && declares(a->at, mark, ".entry");
+        if (is_entry || (has_block && declares(a->at, mark, ".func"))) {
+            copy(a, mark);
+            const bool any = abridge_body(a), is_first = is_new(a, hash);
+            if (is_entry && !any && !is_first)
+                a->to->bytes = before;
+        } else if (has_block) { /* a section, which ends where the next declaration begins */
+            copy(a, measure(mark, a->end, ".", &hash));
+        } else {
+            mark = measure(mark, a->end, ";", &hash);
+            copy(a, mark + (mark < a->end));
+        }
+    }
+}
+
+bool kr__ptx_abridge(const char *text, size_t bytes, kr__text *to)
+{
+    abridger a = {.at = text, .end = text + bytes, .to = to};
+    abridge_module(&a);
+    free(a.seen);
+    return !a.failed && !to->failed;
+}
