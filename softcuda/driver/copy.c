@@ -429,14 +429,15 @@ static copy_plane anywhere(CUdeviceptr start)
     return (copy_plane){start, 0, 0, ON_EITHER};
 }
 
-/* Nothing is copied where one copy is wrong. */
-API_STREAM(cuMemcpyBatchAsync_v2,
-           (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t n, CUmemcpyAttributes *attrs,
-            size_t *indices, size_t n_attrs, CUstream stream),
-           (to, from, bytes, n, attrs, indices, n_attrs, stream))
+/* Nothing is copied where one copy is wrong. *ret_wrong is that one; SIZE_MAX: what is wrong is none of them.
+ */
+static CUresult copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes, size_t n,
+                           const CUmemcpyAttributes *attrs, const size_t *indices, size_t n_attrs,
+                           CUstream stream, size_t *ret_wrong)
 {
     sc_stream *s;
     bool pageable;
+    *ret_wrong = SIZE_MAX;
     TRY(enter(stream, &s));
     if (!stream || stream == CU_STREAM_LEGACY || !to || !from || !bytes || !n || !attrs || !indices ||
         !n_attrs)
@@ -447,8 +448,10 @@ API_STREAM(cuMemcpyBatchAsync_v2,
     for (size_t i = 0; i < n; i++) {
         const copy_plane ends[] = {anywhere(to[i]), anywhere(from[i])};
         for (size_t end = 0; end < KR_COUNT(ends); end++)
-            if (!bytes[i] || check(s->object.context, &ends[end], (extent){bytes[i], 1, 1}, &pageable))
+            if (!bytes[i] || check(s->object.context, &ends[end], (extent){bytes[i], 1, 1}, &pageable)) {
+                *ret_wrong = i;
                 return CUDA_ERROR_INVALID_VALUE;
+            }
     }
     for (size_t i = 0, a = 0; i < n; i++) {
         a += a + 1 < n_attrs && indices[a + 1] == i;
@@ -456,6 +459,28 @@ API_STREAM(cuMemcpyBatchAsync_v2,
         TRY(copy(anywhere(to[i]), anywhere(from[i]), (extent){bytes[i], 1, 1}, s, wait));
     }
     return CUDA_SUCCESS;
+}
+
+API_STREAM(cuMemcpyBatchAsync_v2,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t n, CUmemcpyAttributes *attrs,
+            size_t *indices, size_t n_attrs, CUstream stream),
+           (to, from, bytes, n, attrs, indices, n_attrs, stream))
+{
+    size_t wrong;
+    return copy_batch(to, from, bytes, n, attrs, indices, n_attrs, stream, &wrong);
+}
+
+/* CUDA 12.8's. */
+API_STREAM(cuMemcpyBatchAsync,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t n, CUmemcpyAttributes *attrs,
+            size_t *indices, size_t n_attrs, size_t *ret_wrong, CUstream stream),
+           (to, from, bytes, n, attrs, indices, n_attrs, ret_wrong, stream))
+{
+    size_t wrong;
+    CUresult result = copy_batch(to, from, bytes, n, attrs, indices, n_attrs, stream, &wrong);
+    if (result && ret_wrong)
+        *ret_wrong = wrong;
+    return result;
 }
 
 /* ---- fills ---- */
