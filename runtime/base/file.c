@@ -39,7 +39,7 @@ kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_dat
     if (status)
         return status;
     kr__text text = {0};
-    char chunk[64 << 10];
+    char chunk[8 << 10]; /* callers may have small stacks */
     ssize_t n = 0;
     while (text.bytes <= most_bytes && ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)

@@ -136,15 +136,32 @@ static CUresult corrupt_or_memory(kr_status status)
     return status == KR_OUT_OF_HOST_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
 }
 
+/* A function of its own, as the next reader is: an error is large, and a caller's stack may be small. */
+static __attribute__((noinline)) CUresult read_cubin(const loader *load, const void *image, size_t bytes)
+{
+    kr_error err;
+    kr_status status = kr__cubin_read(image, bytes, &load->module->cubin, &err);
+    if (!status)
+        return CUDA_SUCCESS;
+    sc_jit_report(load->jit, NULL, err.message);
+    return corrupt_or_memory(status);
+}
+
+static __attribute__((noinline)) CUresult read_fatbin(const loader *load, const void *image, size_t bytes,
+                                                      kr__fatbin **ret_fatbin)
+{
+    kr_error err;
+    kr_status status = kr__fatbin_read(image, bytes, ret_fatbin, &err);
+    if (!status)
+        return CUDA_SUCCESS;
+    sc_jit_report(load->jit, NULL, err.message);
+    return corrupt_or_memory(status);
+}
+
 static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
 {
     sc_module *module = load->module;
-    kr_error err;
-    kr_status status = kr__cubin_read(image, bytes, &module->cubin, &err);
-    if (status) {
-        sc_jit_report(load->jit, NULL, err.message);
-        return corrupt_or_memory(status);
-    }
+    TRY(read_cubin(load, image, bytes));
     if (!runs(KR_IMAGE_CUBIN, module->cubin->arch, load->context))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     const void *ptx;
@@ -187,9 +204,8 @@ static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
     CUresult result = CUDA_SUCCESS;
     char *data;
     size_t bytes;
-    kr_error err;
     if (cubin) {
-        kr_status status = kr__fatbin_unpack(cubin, &data, &bytes, &err);
+        kr_status status = kr__fatbin_unpack(cubin, &data, &bytes, NULL);
         if (status)
             return corrupt_or_memory(status);
         result = load_cubin(load, data, bytes);
@@ -197,7 +213,7 @@ static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
     }
     if (result || !ptx || load->module->program)
         return result;
-    kr_status status = kr__fatbin_unpack(ptx, &data, &bytes, &err);
+    kr_status status = kr__fatbin_unpack(ptx, &data, &bytes, NULL);
     if (status)
         return corrupt_or_memory(status);
     if (cubin)
@@ -211,12 +227,7 @@ static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
 static CUresult load_fatbin(const loader *load, const void *image, size_t bytes)
 {
     kr__fatbin *fatbin;
-    kr_error err;
-    kr_status status = kr__fatbin_read(image, bytes, &fatbin, &err);
-    if (status) {
-        sc_jit_report(load->jit, NULL, err.message);
-        return corrupt_or_memory(status);
-    }
+    TRY(read_fatbin(load, image, bytes, &fatbin));
     CUresult result = load_entries(load, fatbin);
     kr__fatbin_free(&fatbin);
     return result;

@@ -2,8 +2,9 @@
 /*
  * Asynchronous work: tasks that become ready when the tasks before them are done, and threads that run ready
  * tasks. A thread is started whenever a task is ready and none is idle, so a host function that blocks
- * never keeps another stream from going on. A thread that waits for a ready task runs it itself. Where the
- * system gives no more threads, the caller that made a task ready runs it before it leaves.
+ * never keeps another stream from going on. A thread that waits for a ready task runs it itself, if it has
+ * the stack for it. Where the system gives no more threads, the caller that made a task ready runs it before
+ * it leaves.
  */
 #include "softcuda/driver/driver.h"
 
@@ -231,11 +232,28 @@ static void wait_for_change(void)
     n_waiters--;
 }
 
+/* Is there room on this thread's stack for a kernel, the largest of whose frames hold matrices? */
+static bool has_room(void)
+{
+    enum { LEAST = 512 << 10 };
+    static _Thread_local char *lowest; /* a kernel may begin there and above */
+    if (!lowest) {
+        pthread_attr_t attr;
+        void *start;
+        size_t bytes;
+        if (pthread_getattr_np(pthread_self(), &attr))
+            return false;
+        lowest = pthread_attr_getstack(&attr, &start, &bytes) ? (char *)UINTPTR_MAX : (char *)start + LEAST;
+        pthread_attr_destroy(&attr);
+    }
+    return (char *)__builtin_frame_address(0) > lowest;
+}
+
 void sc_task_wait(sc_task *task)
 {
     sc_task_retain(task);
     while (task->state != SC_TASK_DONE) {
-        if (task->state == SC_TASK_READY)
+        if (task->state == SC_TASK_READY && (has_room() || short_of_threads()))
             execute(task);
         else
             wait_for_change();

@@ -488,18 +488,31 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
+/* As much as any thread, but where that is little (ulimit -s) what a kernel needs. */
+static bool set_stack(pthread_attr_t *attr)
+{
+    const size_t least = 1 << 20;
+    size_t bytes;
+    return !pthread_attr_getstacksize(attr, &bytes) &&
+           (bytes >= least || !pthread_attr_setstacksize(attr, least));
+}
+
 bool sc_thread_start(void *(*run)(void *))
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                                  SIGTRAP}; /* a host function may have them */
     sigset_t all, before;
     pthread_t thread;
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr))
+        return false;
     sigfillset(&all);
     for (size_t i = 0; i < KR_COUNT(faults); i++)
         sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(&thread, NULL, run, NULL) == 0;
+    const bool started = set_stack(&attr) && pthread_create(&thread, &attr, run, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
     if (started)
         pthread_detach(thread);
     return started;

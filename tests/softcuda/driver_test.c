@@ -5,6 +5,7 @@
  * 580.159).
  */
 #include <check.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -1433,6 +1434,105 @@ START_TEST(streams_do_not_wait_for_each_other)
 }
 END_TEST
 
+/* Bytes that are allocated. */
+static size_t allocated(void)
+{
+    return mallinfo2().uordblks;
+}
+
+static CUdeviceptr shared_word;
+
+static void *use_own_stream(void *context)
+{
+    OK(cuCtxSetCurrent(context));
+    OK(cuMemsetD32Async(shared_word, 0, 1, CU_STREAM_PER_THREAD));
+    OK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    return NULL;
+}
+
+static void come_and_go(CUcontext context, int n)
+{
+    for (int i = 0; i < n; i++) {
+        CUcontext own;
+        pthread_t thread;
+        CUdeviceptr p;
+        OK(cuCtxCreate_v2(&own, 0, 0));
+        OK(cuMemAlloc_v2(&p, 64));
+        OK(cuCtxDestroy_v2(own));
+        ck_assert_int_eq(pthread_create(&thread, NULL, use_own_stream, context), 0);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Some of what has ended is remembered, but not more and more of it. */
+START_TEST(what_has_ended_takes_no_memory)
+{
+    enum { ROUNDS = 500, LESS_THAN_AN_OBJECT = 64 };
+    mallopt(M_ARENA_MAX, 1); /* so that there is one sum */
+    CUcontext context;
+    start("sm_90");
+    OK(cuCtxGetCurrent(&context));
+    shared_word = zeros(1);
+    come_and_go(context, ROUNDS);
+    size_t before = allocated();
+    come_and_go(context, ROUNDS);
+    size_t after = allocated();
+    ck_assert_msg(after < before + (size_t)ROUNDS * LESS_THAN_AN_OBJECT, "%zu, then %zu", before, after);
+}
+END_TEST
+
+/* Of its few descriptors, memory takes one only where it can be exported. */
+START_TEST(created_memory_needs_no_descriptors)
+{
+    enum { N = 200, FEW = 40, BYTES = 2 << 20 };
+    static CUmemGenericAllocationHandle handles[N];
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    const CUmemAccessDesc access = {prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr at;
+    start("sm_90");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FEW, FEW}), 0);
+    for (int i = 0; i < N; i++)
+        OK(cuMemCreate(&handles[i], BYTES, &prop, 0));
+    OK(cuMemAddressReserve(&at, 2 * BYTES, 0, 0, 0));
+    OK(cuMemMap(at, BYTES, 0, handles[N - 1], 0));
+    OK(cuMemMap(at + BYTES, BYTES, 0, handles[N - 1], 0)); /* the same twice */
+    OK(cuMemSetAccess(at, 2 * BYTES, &access, 1));
+    OK(cuMemsetD32_v2(at, 7, 1));
+    ck_assert_uint_eq(word(at + BYTES, 0), 7);
+    OK(cuMemUnmap(at, 2 * BYTES));
+    for (int i = 0; i < N; i++)
+        OK(cuMemRelease(handles[i]));
+    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < N && !result; i++)
+        result = cuMemCreate(&handles[i], BYTES, &prop, 0);
+    ck_assert_int_eq(result, CUDA_ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+/* CUDA 12.8's form tells which copy is wrong; of CUDA 13's, facts/copy.c tells all. */
+START_TEST(a_batch_tells_which_copy_is_wrong)
+{
+    start("sm_90");
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr p = zeros(2), to[] = {p, p + 4}, from[] = {p + 4, p};
+    CUmemcpyAttributes attrs = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    size_t bytes[] = {4, 4}, first = 0, wrong = 77;
+    OK(cuMemsetD32_v2(p + 4, 5, 1));
+    OK(cuMemcpyBatchAsync(to, from, bytes, 2, &attrs, &first, 1, &wrong, stream));
+    ck_assert_uint_eq(wrong, 77);
+    OK(cuStreamSynchronize(stream));
+    ck_assert_uint_eq(word(p, 0), 5);
+    bytes[1] = 0;
+    IS(INVALID_VALUE, cuMemcpyBatchAsync(to, from, bytes, 2, &attrs, &first, 1, &wrong, stream));
+    ck_assert_uint_eq(wrong, 1);
+    IS(INVALID_VALUE, cuMemcpyBatchAsync(to, from, bytes, 0, &attrs, &first, 1, &wrong, stream));
+    ck_assert_uint_eq(wrong, SIZE_MAX);
+}
+END_TEST
+
 /* Does the system give this process further threads? */
 static void allow_threads(bool allow)
 {
@@ -1877,6 +1977,9 @@ int main(void)
         address_space_is_short,
 #endif
         each_thread_has_its_stack,
+        what_has_ended_takes_no_memory,
+        created_memory_needs_no_descriptors,
+        a_batch_tells_which_copy_is_wrong,
         primary_context_lives_while_retained,
         handles_work_without_a_current_context,
         limits,
