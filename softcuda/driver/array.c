@@ -97,7 +97,7 @@ static CUresult check(const sc_device *device, const CUDA_ARRAY3D_DESCRIPTOR *d)
     };
     shape kind;
     if (d->Format >= CU_AD_FORMAT_UNORM_INT_101010_2 && d->Format <= CU_AD_FORMAT_SNORM_INT16X4)
-        return CUDA_ERROR_NOT_SUPPORTED; /* normalised, packed, planar, compressed */
+        return sc_lacks("arrays of normalised, packed, planar or compressed numbers");
     bool valid = number_bytes(d->Format) &&
                  (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4) &&
                  !(d->Flags & ~(unsigned)ALLOWED) && shape_of(d, &kind);

@@ -250,7 +250,7 @@ API_STREAM(cuStreamBeginCaptureToGraph,
     if (mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
     if (edges)
-        return CUDA_ERROR_NOT_SUPPORTED; /* edges between parts of nodes */
+        return sc_lacks("edges between parts of nodes");
     sc_lock();
     CUresult result = begin_to_graph(s, graph, before, n, mode);
     sc_unlock();
@@ -480,7 +480,8 @@ API_STREAM(cuStreamUpdateCaptureDependencies_v2,
            (CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *edges, size_t n, unsigned flags),
            (stream, nodes, edges, n, flags))
 {
-    return edges ? CUDA_ERROR_NOT_SUPPORTED : cuStreamUpdateCaptureDependencies(stream, nodes, n, flags);
+    return edges ? sc_lacks("edges between parts of nodes")
+                 : cuStreamUpdateCaptureDependencies(stream, nodes, n, flags);
 }
 
 /* The mode is taken as it is. */

@@ -308,7 +308,7 @@ API(cuCtxCreate_v3, CUcontext *context, CUexecAffinityParam *affinities, int n_a
 API(cuCtxCreate_v4, CUcontext *context, const CUctxCreateParams *params, unsigned flags, CUdevice device)
 {
     if (params && params->cigParams)
-        return CUDA_ERROR_NOT_SUPPORTED; /* to share with a graphics API */
+        return sc_lacks("contexts shared with a graphics API");
     return params ? cuCtxCreate_v3(context, params->execAffinityParams, params->numExecAffinityParams, flags,
                                    device)
                   : create_current(context, flags, device, 3020);

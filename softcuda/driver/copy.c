@@ -228,7 +228,7 @@ static CUresult read_array(const place *p, extent e, copy_plane *ret_plane)
     if (!valid)
         return CUDA_ERROR_INVALID_VALUE;
     if (!array->start)
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return sc_lacks("memory for sparse arrays");
     const size_t pitch = array->row_bytes, layer = pitch * array->rows;
     *ret_plane = (copy_plane){array->start + p->z * layer + p->y * pitch + p->x, pitch, layer, ON_DEVICE};
     return CUDA_SUCCESS;

@@ -194,6 +194,9 @@ const char *sc_result_name(CUresult code);                  /* NULL: not one of 
 bool sc_result_named(const char *name, CUresult *ret_code); /* "CUDA_ERROR_OUT_OF_MEMORY" */
 /* Is KREGISTRY_SOFTCUDA_LOG set: are faults and calls that are not there to be told? */
 bool sc_logging(void);
+/* CUDA_ERROR_NOT_SUPPORTED for what a real driver can do; the log tells it. Where a real driver answers so too, nothing
+ * is told. */
+CUresult sc_lacks(const char *what);
 /* One line on standard error that begins "softcuda: ". */
 void sc_say(const char *format, ...) KR_PRINTF(1, 2);
 

@@ -486,13 +486,15 @@ static bool are_plain(const CUgraphEdgeData *edges, size_t n)
 API(cuGraphAddDependencies_v2, CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
     const CUgraphEdgeData *edges, size_t n)
 {
-    return are_plain(edges, n) ? cuGraphAddDependencies(graph, from, to, n) : CUDA_ERROR_NOT_SUPPORTED;
+    return are_plain(edges, n) ? cuGraphAddDependencies(graph, from, to, n)
+                               : sc_lacks("edges between parts of nodes");
 }
 
 API(cuGraphRemoveDependencies_v2, CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
     const CUgraphEdgeData *edges, size_t n)
 {
-    return are_plain(edges, n) ? cuGraphRemoveDependencies(graph, from, to, n) : CUDA_ERROR_NOT_SUPPORTED;
+    return are_plain(edges, n) ? cuGraphRemoveDependencies(graph, from, to, n)
+                               : sc_lacks("edges between parts of nodes");
 }
 
 API(cuGraphDestroyNode, CUgraphNode handle)

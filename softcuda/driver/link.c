@@ -239,7 +239,7 @@ static CUresult add_input(sc_link *link, CUjitInputType type, const void *data, 
         return add_ptx(link, device_runtime, sizeof device_runtime, name, jit);
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_NVVM:
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return sc_lacks("linking objects and NVVM IR");
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -382,7 +382,7 @@ API(cuMemGetHandleForAddressRange, void *ret_handle, CUdeviceptr address, size_t
     bool valid = ret_handle && block && block->kind == SC_BLOCK_DEVICE && bytes && address % PAGE == 0 &&
                  bytes % PAGE == 0 && bytes <= block->start + block->bytes - address &&
                  type == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD && flags <= 1;
-    return valid ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    return valid ? sc_lacks("memory as a dma-buf") : CUDA_ERROR_INVALID_VALUE;
 }
 
 API(cuIpcGetMemHandle, CUipcMemHandle *ret_handle, CUdeviceptr address)
@@ -390,7 +390,7 @@ API(cuIpcGetMemHandle, CUipcMemHandle *ret_handle, CUdeviceptr address)
     TRY(sc_entered());
     const sc_block *block = sc_block_around(address);
     bool valid = ret_handle && block && block->kind == SC_BLOCK_DEVICE && !block->pool;
-    return valid ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    return valid ? sc_lacks("memory for other processes through cuIpc") : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* No handle was ever made, so none is valid. */

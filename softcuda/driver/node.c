@@ -168,7 +168,7 @@ API(cuGraphKernelNodeSetAttribute, CUgraphNode handle, CUlaunchAttributeID id,
     if (!node || !value || !is_kernel_attribute(id))
         return CUDA_ERROR_INVALID_VALUE;
     if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return sc_lacks("clusters and updates from a device, set on a node");
     TRY(sc_attribute_check(id, value));
     if (!node->attributes && !(node->attributes = calloc(SC_N_ATTRIBUTES, sizeof *node->attributes)))
         return CUDA_ERROR_OUT_OF_MEMORY;

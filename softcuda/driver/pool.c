@@ -101,7 +101,7 @@ API(cuMemPoolCreate, CUmemoryPool *ret_pool, const CUmemPoolProps *props)
     if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED ||
         props->location.type == CU_MEM_LOCATION_TYPE_HOST ||
         props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA || props->handleTypes)
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return sc_lacks("pools of managed or host memory, or for other processes");
     if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
         props->location.type != CU_MEM_LOCATION_TYPE_DEVICE || sc_device_find(props->location.id, &device))
         return CUDA_ERROR_INVALID_VALUE;
@@ -297,10 +297,9 @@ static CUresult check_place(const CUmemLocation *place, CUmemAllocationType type
     if (!place)
         return CUDA_ERROR_INVALID_VALUE;
     bool host = place->type == CU_MEM_LOCATION_TYPE_HOST || place->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-    if (place->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED || (host && type == CU_MEM_ALLOCATION_TYPE_PINNED))
-        return CUDA_ERROR_NOT_SUPPORTED;
+    if (place->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT || type == CU_MEM_ALLOCATION_TYPE_MANAGED ||
+        (host && type == CU_MEM_ALLOCATION_TYPE_PINNED))
+        return sc_lacks("pools of managed or host memory");
     bool valid = place->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
     return valid && !sc_device_find(place->id, ret_device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

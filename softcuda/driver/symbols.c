@@ -16,7 +16,14 @@
 static CUresult unsupported(const char *name, atomic_bool *told)
 {
     if (sc_logging() && !atomic_exchange(told, true))
-        sc_say("%s is not there", name);
+        sc_say("the whole of %s is not there", name);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult sc_lacks(const char *what)
+{
+    if (sc_logging())
+        sc_say("of a call that is there, this is not: %s", what);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

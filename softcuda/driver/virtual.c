@@ -243,7 +243,7 @@ static CUresult check_prop(const CUmemAllocationProp *prop, sc_device **ret_devi
         return sc_device_find(prop->location.id, ret_device);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return sc_lacks("created memory on the host");
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -460,7 +460,7 @@ static CUresult check_access(const CUmemAccessDesc *desc)
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
-        return CUDA_ERROR_NOT_SUPPORTED; /* the machine does not tell reading from writing */
+        return sc_lacks("mappings that may only be read"); /* the machine does not tell the two apart */
     bool known =
         desc->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -117,10 +117,35 @@ START_TEST(an_older_driver)
 }
 END_TEST
 
+/* What was told on standard error since `file` took its place. */
+static const char *told(FILE *file)
+{
+    static char text[4096];
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    return text;
+}
+
+/* A function that is not there, a part of one that is not, and what no driver can do: three kinds of the same
+ * answer. */
 START_TEST(what_is_not_there_says_so)
 {
+    setenv("KREGISTRY_SOFTCUDA_LOG", "1", 1);
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    dup2(fileno(file), STDERR_FILENO);
     start("sm_90");
+    char luid[8];
+    unsigned mask;
+    IS(NOT_SUPPORTED, cuDeviceGetLuid(luid, &mask, 0));
+    ck_assert_str_eq(told(file), "");
     IS(NOT_SUPPORTED, cuTexObjectDestroy(1));
+    ck_assert_str_eq(told(file), "softcuda: the whole of cuTexObjectDestroy is not there\n");
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+    IS(NOT_SUPPORTED, cuMemPoolCreate(&(CUmemoryPool){NULL}, &props));
+    ck_assert_ptr_nonnull(
+        strstr(told(file), "softcuda: of a call that is there, this is not: pools of managed"));
 }
 END_TEST
 
