@@ -134,7 +134,7 @@ static void make_ready(sc_task *task)
         pthread_cond_signal(&became_ready);
         return;
     }
-    if (sc_thread_start(worker))
+    if (sc_thread_start(worker, 0))
         n_idle++;
 }
 

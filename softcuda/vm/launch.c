@@ -488,41 +488,43 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
-/* As much as any thread, but where that is little (ulimit -s) what a kernel needs. */
-static bool set_stack(pthread_attr_t *attr)
+/* 0: as much as any thread has, but where that is little (ulimit -s) what a kernel needs. */
+static bool set_stack(pthread_attr_t *attributes, size_t bytes)
 {
-    const size_t least = 1 << 20;
-    size_t bytes;
-    return !pthread_attr_getstacksize(attr, &bytes) &&
-           (bytes >= least || !pthread_attr_setstacksize(attr, least));
+    size_t usual;
+    if (!bytes && !pthread_attr_getstacksize(attributes, &usual) && usual >= SC_STACK_BYTES)
+        return true;
+    return !pthread_attr_setstacksize(attributes, bytes ? bytes : SC_STACK_BYTES);
 }
 
-bool sc_thread_start(void *(*run)(void *))
+bool sc_thread_start(void *(*run)(void *), size_t stack_bytes)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                                  SIGTRAP}; /* a host function may have them */
     sigset_t all, before;
     pthread_t thread;
-    pthread_attr_t attr;
-    if (pthread_attr_init(&attr))
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes))
         return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     for (size_t i = 0; i < KR_COUNT(faults); i++)
         sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = set_stack(&attr) && pthread_create(&thread, &attr, run, NULL) == 0;
+    const bool started =
+        set_stack(&attributes, stack_bytes) && pthread_create(&thread, &attributes, run, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (started)
-        pthread_detach(thread);
+    pthread_attr_destroy(&attributes);
     return started;
 }
 
-/* The pool's threads live as long as the process. */
+/* The pool's threads live as long as the process: to start one takes longer than many a launch. None runs
+ * code of the program, so their stacks are what the machine needs: a product of matrices takes 200 KiB. */
 static void grow_pool(unsigned n)
 {
+    enum { SC_STACK_BYTES = 1 << 20 };
     while (pool_threads < n) {
-        if (!sc_thread_start(pool_thread))
+        if (!sc_thread_start(pool_thread, SC_STACK_BYTES))
             return;
         pool_threads++;
     }

@@ -108,8 +108,8 @@ size_t sc_program_n_kernels(const sc_program *program);
 const sc_kernel_facts *sc_program_kernel(const sc_program *program, size_t index);
 int sc_program_find(const sc_program *program, const char *name); /* index or -1 */
 /* Each .global and .const variable, until visit says false; then that. */
-bool sc_program_variables(const sc_program *program, bool (*visit)(uint64_t address, size_t bytes, void *user),
-                          void *user);
+bool sc_program_variables(const sc_program *program,
+                          bool (*visit)(uint64_t address, size_t bytes, void *user), void *user);
 /* Address and size of a .global or .const variable; false: no such one. */
 bool sc_program_global(const sc_program *program, const char *name, uint64_t *ret_address, size_t *ret_bytes);
 
@@ -206,8 +206,8 @@ uint64_t sc_setting_value(sc_setting_id id); /* 0: not set, or no such number */
 
 /* Host threads used a launch: KREGISTRY_SOFTCUDA_THREADS, else the cores this process may use. */
 unsigned sc_workers(void);
-/* Starts a thread that nobody joins. The program's signals are for its own threads. false: there is none to
- * be had. */
-bool sc_thread_start(void *(*run)(void *));
+/* Starts a thread that nobody joins, with that stack or, for 0, the usual one. The program's signals are for
+ * its own threads. false: there is none to be had. */
+bool sc_thread_start(void *(*run)(void *), size_t stack_bytes);
 
 #endif
