@@ -76,8 +76,9 @@ static kr_status add_ops(coverage *c, const char *glob, json_t *ops, kr_error *e
     const kr_op *op;
     kr_status status = KR_OK;
     for (size_t i = 0; !status && (op = kr_registry_op(c->registry, i)); i++)
-        for (size_t t = 0; !status && op_matches(op, glob) && t < (op->n_types ? op->n_types : 1); t++)
-            status = add_op(c, op, op->types[t], ops, err);
+        for (size_t t = 0; !status && t < (op->n_types ? op->n_types : 1); t++)
+            if (instance_matches(op, op->types[t], glob))
+                status = add_op(c, op, op->types[t], ops, err);
     if (!status && json_array_size(ops) == 0 && glob)
         status = none_matches(c->registry, glob, err);
     return status;

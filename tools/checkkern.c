@@ -461,10 +461,12 @@ static bool within(const kr_op *op, const char *variant, const kr_cc *max_cc)
 {
     kr_cc least;
     char text[16] = "";
-    const char *at = strstr(requirements(op, variant), "cc>=");
+    const char *requires = requirements(op, variant), *at = strstr(requires, "cc>=");
+    at = at ? at : strstr(requires, "cc=");
     if (!max_cc || !at)
         return true;
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(at + 4, " "), at + 4);
+    at = strchr(at, '=') + 1;
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(at, " "), at);
     return kr_cc_parse(text, &least, NULL) != KR_OK || kr_cc_compare(least, *max_cc) <= 0;
 }
 

@@ -221,6 +221,8 @@ kr_status read_facts(const invocation *cli, machine_facts *facts, kr_error *err)
 
 /* Does the glob (NULL: any) match the op's name, or its name with a type? */
 bool op_matches(const kr_op *op, const char *glob);
+/* The same of one of its types. */
+bool instance_matches(const kr_op *op, kr_type type, const char *glob);
 /* For a glob that matched nothing. */
 kr_status none_matches(kr_registry *registry, const char *glob, kr_error *err);
 /* The op and type that an operand and --type name. KR_NOT_FOUND and KR_INVALID_ARGUMENT say what there is. */

@@ -401,13 +401,17 @@ kr_status check_variant(const kr_op *op, const char *variant, kr_error *err)
     return err->status;
 }
 
-bool op_matches(const kr_op *op, const char *glob)
+bool instance_matches(const kr_op *op, kr_type type, const char *glob)
 {
     char name[64];
-    if (!glob || fnmatch(glob, op->name, 0) == 0)
-        return true;
-    for (size_t i = 0; i < op->n_types; i++)
-        if (fnmatch(glob, ck_full_name(op, op->types[i], name, sizeof name), 0) == 0)
+    return !glob || fnmatch(glob, op->name, 0) == 0 ||
+           fnmatch(glob, ck_full_name(op, type, name, sizeof name), 0) == 0;
+}
+
+bool op_matches(const kr_op *op, const char *glob)
+{
+    for (size_t i = 0; i < (op->n_types ? op->n_types : 1); i++)
+        if (instance_matches(op, op->types[i], glob))
             return true;
     return false;
 }

@@ -9,7 +9,6 @@
  * become of its parent.
  */
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -478,7 +477,7 @@ static kr_status verify_all(const invocation *cli, session *s, tally *t, kr_erro
         for (size_t type = 0; type < (op->n_types ? op->n_types : 1); type++) {
             char name[64];
             ck_full_name(op, op->types[type], name, sizeof name);
-            if (glob && fnmatch(glob, name, 0) != 0 && fnmatch(glob, op->name, 0) != 0)
+            if (!instance_matches(op, op->types[type], glob))
                 continue;
             if (!has_variant(op, cli_value(cli, OPT_VARIANT)))
                 continue;

@@ -971,6 +971,71 @@ START_TEST(colors)
 }
 END_TEST
 
+/* What the environment asks of choosing is obeyed, named in the reasons, and refused where it is nonsense. */
+static const struct {
+    const char *variable, *value, *words;
+    int code;
+    const char *says;
+    int needs;
+} environment[] = {
+    {"KREGISTRY_MAX_CC", "8.x", "list saxpy", 2, "KREGISTRY_MAX_CC is \"8.x\"", 0},
+    {"KREGISTRY_MAX_CC", "8.0", "explain saxpy.f32 --cc 9.0 --nvrtc-archs 75,80,90", 0, "nvrtc compute_80",
+     0},
+    {"KREGISTRY_MAX_CC", "7.0", "check saxpy.f32 --cc 9.0 --nvrtc-archs 75", 1, "KREGISTRY_MAX_CC is 7.0", 0},
+    {"KREGISTRY_VARIANT", "saxpy=grid", "explain saxpy.f32 --cc 9.0 --nvrtc-archs 90", 0,
+     "KREGISTRY_VARIANT asks for grid", 0},
+    {"KREGISTRY_VARIANT", "saxpy=gird", "list saxpy", 2, "Its variants are grid, vec4", 0},
+    {"KREGISTRY_VARIANT", "saxpi=grid", "check fill --cc 9.0", 2, "Did you mean \"saxpy\"?", 0},
+    {"KREGISTRY_VARIANT", "saxpy=grid", SOFT "run saxpy.f32 --n 100", 0, "\n  grid, ", SOFTCUDA | NVRTC},
+    {"CUDA_FORCE_PTX_JIT", "1", "explain saxpy.f32 --cc 9.0 --nvrtc-archs 90", 0, "CUDA_FORCE_PTX_JIT is set",
+     0},
+    {"CUDA_FORCE_JIT", "1", SOFT "run saxpy.f32 --n 100", 0, "ptx compute_", SOFTCUDA | NVRTC},
+    {"CUDA_DISABLE_PTX_JIT", "1", "check saxpy --cc 9.0 --nvrtc-archs 90", 0, "0 missing", 0},
+    {"CUDA_DISABLE_JIT", "1", "check saxpy --cc 9.0 --nvrtc-archs 80", 1, "CUDA_DISABLE_JIT is set", 0},
+    {"CUDA_DISABLE_JIT", "1", SOFT "run saxpy.f32 --n 100 --nvrtc none", 1, "there is no NVRTC", SOFTCUDA},
+};
+
+START_TEST(the_environment_counts)
+{
+    if (environment[_i].needs & ~available)
+        return;
+    setenv(environment[_i].variable, environment[_i].value, 1);
+    const answer *a = run(environment[_i].words);
+    unsetenv(environment[_i].variable);
+    ck_assert_msg(a->code == environment[_i].code, "%s: exit code %d\n%s%s", environment[_i].words, a->code,
+                  a->out, a->err);
+    ck_assert_msg(strstr(a->out, environment[_i].says) || strstr(a->err, environment[_i].says),
+                  "%s: no \"%s\" in\n%s%s", environment[_i].words, environment[_i].says, a->out, a->err);
+}
+END_TEST
+
+/* Every refusal of an empty cell is in its reason, and each failure of a driver in the error. */
+START_TEST(nothing_is_left_out)
+{
+    const answer *a = run("check saxpy.f32 --cc 6.0,9.0 --nvrtc-archs 90 --json");
+    json_t *document = json_loads(a->out, 0, NULL);
+    const json_t *cells = json_object_get(json_array_get(json_object_get(document, "ops"), 0), "cells");
+    const char *reason = json_string_value(json_object_get(json_array_get(cells, 0), "reason"));
+    ck_assert_int_eq(a->code, 1);
+    ck_assert_msg(reason && strstr(reason, "vec4 nvrtc: ") && strstr(reason, "; grid nvrtc: "), "%s", a->out);
+    ck_assert_int_eq(json_integer_value(json_object_get(document, "missing")), 1);
+    json_decref(document);
+    if (!(available & SOFTCUDA) || !(available & NVRTC))
+        return;
+    setenv("KREGISTRY_SOFTCUDA_FAIL", "cuLibraryLoadData=222,cuModuleLoadDataEx=222", 1);
+    a = run(SOFT "run saxpy.f32 --n 100 --json");
+    unsetenv("KREGISTRY_SOFTCUDA_FAIL");
+    document = json_loads(a->out, 0, NULL);
+    const json_t *error = json_object_get(document, "error");
+    const char *message = json_string_value(json_object_get(error, "message"));
+    ck_assert_int_eq(a->code, 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(error, "code")), 222);
+    ck_assert_msg(message && strstr(message, "vec4 nvrtc sm_") && strstr(message, "grid nvrtc sm_"), "%s",
+                  a->out);
+    json_decref(document);
+}
+END_TEST
+
 START_TEST(falls_back_aloud)
 {
     if (!(available & SOFTCUDA) || getenv("KREGISTRY_DRIVER"))
@@ -1052,6 +1117,8 @@ int main(void)
     tcase_add_test(cases, json_of_a_fault);
     tcase_add_loop_test(cases, json_of_a_file, 0, 3);
     tcase_add_test(cases, colors);
+    tcase_add_loop_test(cases, the_environment_counts, 0, sizeof environment / sizeof *environment);
+    tcase_add_test(cases, nothing_is_left_out);
     tcase_add_test(cases, falls_back_aloud);
     tcase_set_timeout(cases, 60);
     suite_add_tcase(suite, cases);

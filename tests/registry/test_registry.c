@@ -320,6 +320,73 @@ START_TEST(explanations_need_no_driver)
 }
 END_TEST
 
+/* ---- what the environment asks for ---- */
+
+static const struct {
+    const char *variable, *value;
+    kr_status created, explained;
+    const char *message, *advice;
+} asked[] = {
+    {"KREGISTRY_MAX_CC", "9.0a", KR_INVALID_ARGUMENT, 0, "KREGISTRY_MAX_CC is \"9.0a\"", "like 8.6"},
+    {"KREGISTRY_MAX_CC", "9", KR_INVALID_ARGUMENT, 0, "KREGISTRY_MAX_CC is \"9\"", "or unset it"},
+    {"KREGISTRY_MAX_CC", "", KR_OK, KR_OK, NULL, NULL},
+    {"KREGISTRY_VARIANT", "axpy", KR_INVALID_ARGUMENT, 0, "KREGISTRY_VARIANT has \"axpy\"", "saxpy=vec4"},
+    {"KREGISTRY_VARIANT", "axpy=vec,", KR_INVALID_ARGUMENT, 0, "has \"\", which is not OP=VARIANT",
+     "saxpy=vec4"},
+    {"KREGISTRY_VARIANT", "axpy.f32=vec", KR_INVALID_ARGUMENT, 0, "\"axpy.f32=vec\"", "without their types"},
+    {"KREGISTRY_VARIANT", "a=b=c", KR_INVALID_ARGUMENT, 0, "\"a=b=c\"", "saxpy=vec4"},
+    {"KREGISTRY_VARIANT", "axpy=fast", KR_NOT_FOUND, 0, "KREGISTRY_VARIANT: axpy has no variant \"fast\"",
+     "plain, vec"},
+    {"KREGISTRY_VARIANT", "blur=tiled,axpi=vec", KR_OK, KR_NOT_FOUND,
+     "KREGISTRY_VARIANT: there is no op \"axpi\"", "Did you mean \"axpy\"?"},
+    {"KREGISTRY_VARIANT", "axpy=plain", KR_OK, KR_OK, NULL, NULL},
+};
+
+START_TEST(the_environment_is_held_to_its_word)
+{
+    const kr_machine machine = {.cc = {9, 0, 0}};
+    kr_registry *other = NULL;
+    kr_explanation *e = NULL;
+    setenv(asked[_i].variable, asked[_i].value, 1);
+    kr_status status = kr_registry_create(NULL, NULL, &other, &err);
+    unsetenv(asked[_i].variable);
+    ck_assert_int_eq(status, asked[_i].created);
+    if (!status)
+        ck_assert_int_eq(status = kr_registry_explain(other, "axpy.f32", &machine, NULL, &e, &err),
+                         asked[_i].explained);
+    if (status) {
+        ck_assert_msg(strstr(err.message, asked[_i].message), "%s", err.message);
+        ck_assert_msg(strstr(err.advice, asked[_i].advice), "%s", err.advice);
+    }
+    kr_explanation_destroy(&e);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
+/* An op that is added later may be named, once it is there. */
+START_TEST(an_op_that_comes_later_is_asked_for_too)
+{
+    static const char text[] =
+        "//! op late\n//! brief b\n//! source s\n//! compare exact\n//! arg n u64 size\n"
+        "//! variant one\n//! variant two\n//! launch elementwise n\n";
+    static const int archs[] = {90};
+    const kr_machine machine = {.cc = {9, 0, 0}, .nvrtc_archs = archs, .n_nvrtc_archs = 1};
+    kr_registry *other = NULL;
+    kr_explanation *e = NULL;
+    setenv("KREGISTRY_VARIANT", "late=one", 1);
+    ck_assert_int_eq(kr_registry_create(NULL, NULL, &other, &err), KR_OK);
+    unsetenv("KREGISTRY_VARIANT");
+    ck_assert_int_eq(kr_registry_explain(other, "axpy.f32", &machine, NULL, &e, &err), KR_NOT_FOUND);
+    ck_assert_int_eq(kr_registry_add_source(other, "late.cu", text, strlen(text), &err), KR_OK);
+    ck_assert_int_eq(kr_registry_explain(other, "late", &machine, NULL, &e, &err), KR_OK);
+    ck_assert_msg(strstr(e->considered[0].reason, "KREGISTRY_VARIANT asks for one"), "%s",
+                  e->considered[0].reason);
+    ck_assert(e->considered[1].chosen);
+    kr_explanation_destroy(&e);
+    kr_registry_destroy(&other);
+}
+END_TEST
+
 START_TEST(nothing_is_launched_without_a_runtime)
 {
     ck_assert_int_eq(kr_registry_prepare(registry, "*", NULL, &err), KR_INVALID_ARGUMENT);
@@ -515,6 +582,8 @@ int main(void)
     tcase_add_test(c, references_are_those_of_the_files);
     tcase_add_test(c, an_op_tells_of_itself);
     tcase_add_test(c, explanations_need_no_driver);
+    tcase_add_loop_test(c, the_environment_is_held_to_its_word, 0, (int)KR_COUNT(asked));
+    tcase_add_test(c, an_op_that_comes_later_is_asked_for_too);
     tcase_add_test(c, nothing_is_launched_without_a_runtime);
     tcase_add_loop_test(c, arguments_are_checked_by_name, 0, (int)KR_COUNT(calls));
     tcase_add_test(c, sizes_have_a_least_value);
