@@ -22,7 +22,9 @@ typedef struct kr_registry_options {
     const char *nvrtc; /* as kr_nvrtc_open's path; opened when first needed */
 } kr_registry_options;
 
-/* runtime NULL: a registry that lists, resolves for machines that are not here, and launches nothing. */
+/* KREGISTRY_MAX_CC, KREGISTRY_VARIANT and CUDA's JIT variables are read here and count in every choice:
+ * KR_INVALID_ARGUMENT and KR_NOT_FOUND name the one that says nothing sensible.
+ * runtime NULL: a registry that lists, resolves for machines that are not here, and launches nothing. */
 KR_API kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *options,
                                     kr_registry **ret_registry, kr_error *err);
 /* Unloads every kernel: nothing of them may be in flight, and launchers are destroyed before. Before the

@@ -488,6 +488,8 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
+enum { SC_STACK_BYTES = 1 << 20 }; /* that a kernel may need: a product of matrices takes 200 KiB */
+
 /* 0: as much as any thread has, but where that is little (ulimit -s) what a kernel needs. */
 static bool set_stack(pthread_attr_t *attributes, size_t bytes)
 {
@@ -519,10 +521,9 @@ bool sc_thread_start(void *(*run)(void *), size_t stack_bytes)
 }
 
 /* The pool's threads live as long as the process: to start one takes longer than many a launch. None runs
- * code of the program, so their stacks are what the machine needs: a product of matrices takes 200 KiB. */
+ * code of the program, so their stacks are what the machine needs. */
 static void grow_pool(unsigned n)
 {
-    enum { SC_STACK_BYTES = 1 << 20 };
     while (pool_threads < n) {
         if (!sc_thread_start(pool_thread, SC_STACK_BYTES))
             return;
