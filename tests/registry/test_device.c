@@ -697,6 +697,27 @@ START_TEST(nothing_that_is_shipped_fits)
 }
 END_TEST
 
+/* Compiled for exactly that target, as its own macro tells, where the device is it. */
+START_TEST(a_variant_has_a_target_of_its_own)
+{
+    if (!has_nvrtc())
+        return;
+    OK(add(
+        SOURCE("lettered", "//! variant plain\n//! variant own cc=9.0a\n",
+               KERNEL("plain", "unsigned n, unsigned *y") "#if defined KR_VARIANT_own && defined "
+                                                          "__CUDA_ARCH_FEAT_SM90_ALL" KERNEL(
+                                                              "own", "unsigned n, unsigned *y") "#endif\n")));
+    for (size_t i = 0; i < kr_runtime_n_devices(runtime); i++) {
+        kr_resolution r;
+        kr_device *d = kr_runtime_device(runtime, i);
+        const bool own = kr_cc_compare(kr_device_get_info(d)->cc, (kr_cc){9, 0, 0}) == 0;
+        OK(kr_registry_resolve(registry, "lettered", d, NULL, NULL, &r, &err));
+        ck_assert_str_eq(r.variant, own ? "own" : "plain");
+        ck_assert_int_eq(r.image_arch.suffix, own ? 'a' : 0);
+    }
+}
+END_TEST
+
 /* ---- what the environment asks for ---- */
 
 static kr_registry *registry_under(const char *variable, const char *value, bool no_nvrtc)
@@ -1097,6 +1118,7 @@ int main(void)
     tcase_add_test(c, images_of_all_kinds_run);
     tcase_add_test(c, what_was_wrong_with_each_is_kept);
     tcase_add_test(c, nothing_that_is_shipped_fits);
+    tcase_add_test(c, a_variant_has_a_target_of_its_own);
     tcase_add_test(c, a_variant_is_asked_for);
     tcase_add_test(c, the_jit_is_forced_or_disabled);
     tcase_add_test(c, one_failure_leaves_the_others_alone);
