@@ -52,6 +52,9 @@
     X(INCLUDE, "include", 'I', "DIR", "a folder of headers")                                            \
     X(DEFINE, "define", 'D', "NAME[=VALUE]", "a macro")                                                 \
     X(OPTION, "option", 0, "TEXT", "a further option of NVRTC's or nvJitLink's")                        \
+    X(ISA, "isa", 0, "X.Y", "this version of PTX")                                                      \
+    X(LOWEST, "lowest", 0, NULL, "the lowest level that its instructions allow")                        \
+    X(TARGET, "target", 0, "ARCH", "this target, sm_60")                                                \
     X(NAME, "name", 0, "EXPR", "a C++ name to be given its lowered name")                               \
     X(WORKER, "worker", 0, "PARENT", NULL)
 
@@ -103,6 +106,7 @@ int run_compile(const invocation *cli);
 int run_link(const invocation *cli);
 int run_pack(const invocation *cli);
 int run_embed(const invocation *cli);
+int run_relevel(const invocation *cli);
 int run_version(const invocation *cli);
 int run_check(const invocation *cli);
 int run_inspect(const invocation *cli);
@@ -214,6 +218,8 @@ typedef struct machine_facts {
 
 /* The NVRTC of this machine, where it has one. */
 kr_status find_nvrtc_archs(const invocation *cli, machine_facts *facts, kr_error *err);
+/* --driver-version: 12040 for 12.4; left alone where it was not given. */
+kr_status read_driver_version(const invocation *cli, int *ret_version, kr_error *err);
 /* Each of --nvrtc-archs and --driver-version that is given replaces a fact. */
 kr_status read_facts(const invocation *cli, machine_facts *facts, kr_error *err);
 

@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-static kr_status read_version(const invocation *cli, int *ret_version, kr_error *err)
+kr_status read_driver_version(const invocation *cli, int *ret_version, kr_error *err)
 {
     uint64_t parts[2] = {0};
     size_t n;
@@ -89,6 +89,6 @@ kr_status read_facts(const invocation *cli, machine_facts *facts, kr_error *err)
 {
     kr_status status = cli_has(cli, OPT_NVRTC_ARCHS) ? read_archs(cli, facts, err) : KR_OK;
     if (!status && cli_has(cli, OPT_DRIVER_VERSION))
-        status = read_version(cli, &facts->machine.driver_version, err);
+        status = read_driver_version(cli, &facts->machine.driver_version, err);
     return status;
 }

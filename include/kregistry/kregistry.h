@@ -15,6 +15,7 @@
 #include <kregistry/op.h>
 #include <kregistry/pack.h>
 #include <kregistry/registry.h>
+#include <kregistry/relevel.h>
 #include <kregistry/runtime.h>
 #include <kregistry/stream.h>
 #include <kregistry/version.h>

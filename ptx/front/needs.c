@@ -62,6 +62,13 @@ uint64_t kr__ptx_target_bit(const char *target)
     return kr__ptx_target_named((ptx_text){target, strlen(target)}, &sm, &suffix, &isa);
 }
 
+int kr__ptx_target_isa(const char *target)
+{
+    int sm, isa;
+    char suffix;
+    return kr__ptx_target_named((ptx_text){target, strlen(target)}, &sm, &suffix, &isa) ? isa : 0;
+}
+
 void kr__ptx_needs(const ptx_module *module, ptx_needs *ret)
 {
     *ret = module->needs;

@@ -424,6 +424,7 @@ const ptx_function *kr__ptx_find_function(const ptx_module *module, const char *
 /* Texts that are linked: of the first one's header, and of all of them. */
 void kr__ptx_needs(const ptx_module *module, ptx_needs *ret);
 uint64_t kr__ptx_target_bit(const char *target); /* "sm_90a"; 0: there is none */
+int kr__ptx_target_isa(const char *target);      /* the first .version that has it; 0: there is none */
 
 /* The instruction as PTX text ("fma.rn.f32 %f4, %f1, %f2, %f3;"), for messages and traces. */
 void kr__ptx_print_instr(const ptx_function *function, const ptx_instr *instr, kr__text *to);

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text is edited, not printed anew; the verifier at the level to get to is the judge of it. */
+#include <kregistry/relevel.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/front/ptx.h"
+#include "ptx/relevel/relevel.h"
+#include "runtime/driver/driver.h"
+#include "runtime/internal.h"
+
+enum {
+    LOWEST_ISA = 60,      /* of the oldest driver that is known: who asks for the lowest gets no less */
+    OWN_PROGRESS_SM = 70, /* from here on the threads of a warp progress on their own */
+    INLINED_ISA = 72,     /* .loc says what was inlined */
+    NAME_BYTES = 24
+};
+
+typedef struct header {
+    int isa;
+    int sm;
+    char target[NAME_BYTES]; /* "sm_90a" */
+} header;
+
+typedef struct job {
+    ptx_slice input;
+    header from, to;
+    kr__text output;
+    size_t n_rewritten;
+    kr_error *err;
+} job;
+
+/* ---- the header ---- */
+
+static int digits(ptx_slice text, const char **end)
+{
+    int value = 0;
+    size_t i = 0;
+    for (; i < text.bytes && i < 4 && text.at[i] >= '0' && text.at[i] <= '9'; i++)
+        value = value * 10 + (text.at[i] - '0');
+    *end = text.at + i;
+    return value;
+}
+
+/* "9.0" is 90; 0: no such thing */
+static int read_version(ptx_slice text)
+{
+    const char *dot, *end;
+    const int major = digits(text, &dot);
+    if (dot == text.at || dot + 2 != text.at + text.bytes || *dot != '.')
+        return 0;
+    const int minor = digits((ptx_slice){dot + 1, 1}, &end);
+    return end == dot + 2 ? major * 10 + minor : 0;
+}
+
+static kr_status read_header(ptx_slice text, header *ret, kr_error *err)
+{
+    ptx_reader reader = {.at = text.at, .end = text.at + text.bytes};
+    ptx_statement s;
+    *ret = (header){0};
+    for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
+        const char *end;
+        if (s.kind == PTX_STATEMENT_VERSION && !ret->isa)
+            ret->isa = read_version(s.value);
+        else if (s.kind == PTX_STATEMENT_TARGET && s.value.bytes > 3 && s.value.bytes < NAME_BYTES) {
+            ret->sm = digits((ptx_slice){s.value.at + 3, s.value.bytes - 3}, &end);
+            kr__format(ret->target, sizeof ret->target, "%.*s", (int)s.value.bytes, s.value.at);
+        } else if (s.kind == PTX_STATEMENT_INSTRUCTION) {
+            break;
+        }
+    }
+    return ret->isa && ret->sm ? KR_OK : KR_FAIL(err, KR_CORRUPT, "no PTX: it has no .version or no .target");
+}
+
+static header at_target(int isa, int sm)
+{
+    header h = {.isa = isa, .sm = sm};
+    kr__format(h.target, sizeof h.target, "sm_%d", sm);
+    return h;
+}
+
+/* The header's target where the ISA has it, else the highest below it that the ISA has. */
+static header highest_target(int isa, header of)
+{
+    const int needs = kr__ptx_target_isa(of.target);
+    header h = of;
+    h.isa = isa;
+    for (int sm = of.sm; (!needs || needs > isa) && sm > 0; sm--) {
+        const header lower = at_target(isa, sm);
+        const int since = kr__ptx_target_isa(lower.target);
+        if (since && since <= isa)
+            return lower;
+    }
+    return h;
+}
+
+/* ---- editing ---- */
+
+typedef struct editor {
+    const ptx_rules *rules;
+    header to;
+    unsigned serial;
+    size_t n_rewritten;
+    kr__text *output;
+} editor;
+
+static void copy(const editor *e, const char *at, const char *end)
+{
+    kr__text_add_bytes(e->output, at, (size_t)(end - at));
+}
+
+/* What a rule makes may need rules itself. */
+static bool edit_instruction(editor *e, const ptx_statement *s, unsigned depth)
+{
+    enum { MAX_DEPTH = 8 };
+    kr__text made = {0};
+    const bool done = depth < MAX_DEPTH && kr__ptx_rewrite(e->rules, s, &e->serial, &made);
+    if (done && made.data) {
+        ptx_reader reader = {.at = made.data, .end = made.data + made.bytes, .depth = 1};
+        const char *copied = reader.at;
+        ptx_statement inner;
+        for (kr__ptx_next_statement(&reader, &inner); inner.kind; kr__ptx_next_statement(&reader, &inner)) {
+            copy(e, copied, inner.whole.at);
+            if (!edit_instruction(e, &inner, depth + 1))
+                copy(e, inner.whole.at, reader.at);
+            copied = reader.at;
+        }
+        copy(e, copied, reader.end);
+    }
+    e->output->failed |= made.failed;
+    kr__text_free(&made);
+    return done;
+}
+
+static void edit_statement(editor *e, const ptx_statement *s)
+{
+    const char *end = s->whole.at + s->whole.bytes, *after = s->value.at + s->value.bytes;
+    switch (s->kind) {
+    case PTX_STATEMENT_VERSION:
+        copy(e, s->whole.at, s->value.at);
+        kr__text_add(e->output, "%d.%d", e->to.isa / 10, e->to.isa % 10);
+        copy(e, after, end);
+        break;
+    case PTX_STATEMENT_TARGET:
+        copy(e, s->whole.at, s->value.at);
+        kr__text_add(e->output, "%s", e->to.target);
+        copy(e, after, end);
+        break;
+    case PTX_STATEMENT_LOCATION:
+        copy(e, s->whole.at, e->to.isa < INLINED_ISA ? s->value.at : end);
+        break;
+    default:
+        if (edit_instruction(e, s, 0))
+            e->n_rewritten++;
+        else
+            copy(e, s->whole.at, end);
+    }
+}
+
+/* Names that were made before are not made again. */
+static unsigned first_serial(ptx_slice text)
+{
+    static const char prefix[] = "$kr";
+    unsigned next = 0;
+    const char *at = text.at, *const end = text.at + text.bytes;
+    while ((at = memmem(at, (size_t)(end - at), prefix, sizeof prefix - 1))) {
+        at += sizeof prefix - 1;
+        const unsigned serial = (unsigned)digits((ptx_slice){at, (size_t)(end - at)}, &at);
+        next = serial >= next ? serial + 1 : next;
+    }
+    return next;
+}
+
+/* The input with that header, at that level. */
+static kr_status edit(job *j, header to, ptx_level level)
+{
+    ptx_rules *rules = kr__ptx_rules_create(level);
+    if (!rules)
+        return KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for the rules of relevelling");
+    kr__text_free(&j->output);
+    editor e = {.rules = rules, .to = to, .serial = first_serial(j->input), .output = &j->output};
+    ptx_reader reader = {.at = j->input.at, .end = j->input.at + j->input.bytes};
+    const char *copied = reader.at;
+    ptx_statement s;
+    for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
+        copy(&e, copied, s.whole.at);
+        edit_statement(&e, &s);
+        copied = reader.at;
+    }
+    copy(&e, copied, reader.end);
+    j->to = to;
+    j->n_rewritten = e.n_rewritten;
+    kr__ptx_rules_destroy(&rules);
+    return j->output.failed
+               ? KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of PTX", j->input.bytes)
+               : KR_OK;
+}
+
+/* ---- judging ---- */
+
+/* "ptxas application ptx input, line 7; error   : what" without what stands before the what */
+static ptx_slice first_error(const kr__text *log)
+{
+    static const char before[] = "error   : ";
+    const char *at = log->data ? strstr(log->data, before) : NULL;
+    at = at ? at + sizeof before - 1 : log->data ? log->data : "";
+    return (ptx_slice){at, strcspn(at, "\n")};
+}
+
+static ptx_slice line_of(ptx_slice text, unsigned line)
+{
+    const char *at = text.at, *const end = text.at + text.bytes, *stop;
+    for (; line > 1 && (stop = memchr(at, '\n', (size_t)(end - at))); line--)
+        at = stop + 1;
+    at = at < end ? kr__ptx_skip_blanks(at, end) : at;
+    stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    stop = stop ? stop : end;
+    while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
+        stop--;
+    return (ptx_slice){at, (size_t)(stop - at)};
+}
+
+static kr_status refuse(job *j, const ptx_problem *problem)
+{
+    const ptx_slice line = line_of(j->input, problem->line), what = first_error(&problem->log);
+    KR_FAIL(j->err, KR_NOT_ON_THIS_DEVICE, "line %u, \"%.*s\", cannot be said in PTX %d.%d for %s: %.*s",
+            problem->line, (int)(line.bytes < 200 ? line.bytes : 200), line.at, j->to.isa / 10,
+            j->to.isa % 10, j->to.target, (int)what.bytes, what.at);
+    if (j->err) /* nothing is built of it that nobody wants */
+        kr__error_log(j->err, problem->log.data ? problem->log.data : "");
+    kr__error_advice(j->err, "Relevel to a newer driver or target, or compile the source for an older one.");
+    return KR_NOT_ON_THIS_DEVICE;
+}
+
+/* Is the text right? *ret_module may be NULL: not wanted. */
+static kr_status judge(job *j, const char *text, size_t bytes, ptx_needs *ret_needs, ptx_problem *problem)
+{
+    ptx_module *module = NULL;
+    if (kr__ptx_parse(text, bytes, NULL, &module, problem)) {
+        if (ret_needs) {
+            kr__ptx_needs(module, ret_needs);
+            ret_needs->isa_form = ret_needs->target_form = NULL; /* they go with the module */
+        }
+        kr__ptx_module_free(&module);
+        return KR_OK;
+    }
+    return problem->kind == PTX_PROBLEM_MEMORY
+               ? KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory to read the PTX")
+               : KR_NOT_ON_THIS_DEVICE;
+}
+
+/* Of the output; where it is wrong, the input may already be. */
+static kr_status judge_output(job *j, ptx_needs *ret_needs)
+{
+    ptx_problem problem = {0}, own = {0};
+    kr_status status = judge(j, j->output.data, j->output.bytes, ret_needs, &problem);
+    if (status == KR_NOT_ON_THIS_DEVICE &&
+        judge(j, j->input.at, j->input.bytes, NULL, &own) == KR_NOT_ON_THIS_DEVICE &&
+        own.kind != PTX_PROBLEM_VERSION) {
+        const ptx_slice what = first_error(&own.log);
+        status = KR_FAIL(j->err, KR_COMPILE_FAILED, "line %u of the PTX is wrong: %.*s", own.line,
+                         (int)what.bytes, what.at);
+        kr__error_log(j->err, own.log.data ? own.log.data : "");
+    } else if (status == KR_NOT_ON_THIS_DEVICE) {
+        status = refuse(j, &problem);
+    }
+    kr__text_free(&problem.log);
+    kr__text_free(&own.log);
+    return status;
+}
+
+/* ---- which level ---- */
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* The lowest .target, and then .version, that does without rewriting. */
+static kr_status lowest(job *j, bool has_target, header *to)
+{
+    ptx_needs needs;
+    to->isa = least(j->from.isa, PTX_NEWEST_ISA);
+    kr_status status = edit(j, *to, (ptx_level){to->isa, to->sm});
+    if (!status)
+        status = judge_output(j, &needs);
+    if (status)
+        return status;
+    const int sm = j->from.sm >= OWN_PROGRESS_SM ? most(needs.sm, OWN_PROGRESS_SM) : needs.sm;
+    if (!has_target && needs.target && sm < to->sm) {
+        *to = at_target(to->isa, sm);
+        status = edit(j, *to, (ptx_level){to->isa, to->sm});
+        if (!status)
+            status = judge_output(j, &needs);
+    }
+    to->isa = most(needs.isa, least(LOWEST_ISA, j->from.isa));
+    return status;
+}
+
+static kr_status choose(job *j, const kr_relevel_options *options, header *to)
+{
+    const bool has_target = options->target.major;
+    const int isa = options->isa              ? options->isa
+                    : options->driver_version ? kr__driver_isa(options->driver_version)
+                                              : 0;
+    *to = j->from;
+    if (has_target) {
+        const kr_cc cc = options->target;
+        const int sm = cc.major * 10 + cc.minor;
+        header wanted = at_target(0, sm);
+        kr__format(wanted.target, sizeof wanted.target, "sm_%d%.1s", sm, &cc.suffix);
+        if (!kr__ptx_target_isa(wanted.target))
+            return KR_FAIL(j->err, KR_INVALID_ARGUMENT, "there is no target %s", wanted.target);
+        if (sm < j->from.sm)
+            *to = wanted;
+    }
+    if (!isa)
+        return lowest(j, has_target, to);
+    to->isa = least(isa, j->from.isa);
+    if (!has_target)
+        *to = highest_target(to->isa, *to);
+    return KR_OK;
+}
+
+/* ---- the whole ---- */
+
+static kr_cc cc_of(const header *h)
+{
+    const char suffix = h->target[strlen(h->target) - 1];
+    return (kr_cc){h->sm / 10, h->sm % 10, suffix == 'a' || suffix == 'f' ? suffix : 0};
+}
+
+static kr_status deliver(job *j, kr_releveled **ret, kr_error *err)
+{
+    kr_releveled *r = kr__alloc(1, sizeof *r, err);
+    if (!r)
+        return KR_OUT_OF_HOST_MEMORY;
+    *r = (kr_releveled){.ptx = j->output.data,
+                        .bytes = j->output.bytes,
+                        .from_isa = j->from.isa,
+                        .to_isa = j->to.isa,
+                        .from_target = cc_of(&j->from),
+                        .to_target = cc_of(&j->to),
+                        .min_driver = kr__isa_driver(j->to.isa),
+                        .n_rewritten = j->n_rewritten};
+    if (j->from.sm >= OWN_PROGRESS_SM && j->to.sm < OWN_PROGRESS_SM)
+        r->caution =
+            "below sm_70 the threads of a warp do not progress on their own: they must reach each .sync of "
+            "theirs together, and none may wait for another";
+    j->output = (kr__text){0};
+    *ret = r;
+    return KR_OK;
+}
+
+kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options *options,
+                         kr_releveled **ret_releveled, kr_error *err)
+{
+    KR_REQUIRE(err, ptx, ret_releveled);
+    kr_relevel_options own;
+    kr_status status = KR_OPTIONS(err, options, own);
+    job j = {.input = {ptx, strnlen(ptx, bytes)}, .err = err};
+    header to;
+    if (!status)
+        status = read_header(j.input, &j.from, err);
+    if (!status)
+        status = choose(&j, &own, &to);
+    if (!status)
+        status = edit(&j, to, (ptx_level){to.isa, to.sm});
+    if (!status)
+        status = judge_output(&j, NULL);
+    if (!status)
+        status = deliver(&j, ret_releveled, err);
+    kr__text_free(&j.output);
+    return status;
+}
+
+void kr_releveled_destroy(kr_releveled **releveled)
+{
+    if (!releveled || !*releveled)
+        return;
+    free((char *)(*releveled)->ptx);
+    free(*releveled);
+    *releveled = NULL;
+}
