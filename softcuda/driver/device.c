@@ -221,7 +221,8 @@ static bool make_memory(sc_device *device, size_t most)
             device->memory_bytes < sc_asked.memory_bytes ? device->memory_bytes : sc_asked.memory_bytes;
         device->memory = sc_memory_create((unsigned)device->ordinal, device->usable_bytes);
     } while (!device->memory && (device->memory_bytes /= 2) >= least);
-    device->default_pool = device->pool = sc_pool_create(device, true);
+    device->default_pool = sc_pool_create(device, true);
+    device->pool = device->default_pool;
     if (!device->memory)
         sc_say(
             "device %d wants %.0f GiB of address space, and not even %.2f GiB can be reserved (ulimit -v?)",

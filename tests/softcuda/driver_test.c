@@ -1516,7 +1516,9 @@ START_TEST(created_memory_needs_no_descriptors)
     const CUmemAccessDesc access = {prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUdeviceptr at;
     start("sm_90");
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FEW, FEW}), 0);
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FEW, limit.rlim_max}), 0);
     for (int i = 0; i < N; i++)
         OK(cuMemCreate(&handles[i], BYTES, &prop, 0));
     OK(cuMemAddressReserve(&at, 2 * BYTES, 0, 0, 0));
@@ -1533,6 +1535,7 @@ START_TEST(created_memory_needs_no_descriptors)
     for (int i = 0; i < N && !result; i++)
         result = cuMemCreate(&handles[i], BYTES, &prop, 0);
     ck_assert_int_eq(result, CUDA_ERROR_OUT_OF_MEMORY);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0); /* the search for leaks opens files */
 }
 END_TEST
 
