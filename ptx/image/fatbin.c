@@ -263,21 +263,44 @@ static size_t unpack(const kr__fatbin_entry *entry, char *to)
     return entry->bytes;
 }
 
+/* Before memory is asked for: can so few bytes become so many? An LZ4 sequence adds a byte for each 255; a zstd block
+ * of 4 bytes is 128 KiB at most, and its frame has the size. */
+static bool is_possible(const kr__fatbin_entry *entry)
+{
+    switch (entry->compression) {
+    case KR_LZ4:
+        return entry->bytes / 255 <= entry->payload_bytes;
+    case KR_ZSTD: {
+        const unsigned long long size = ZSTD_getFrameContentSize(entry->payload, entry->payload_bytes);
+        return (size == entry->bytes || size == ZSTD_CONTENTSIZE_UNKNOWN) &&
+               entry->bytes / (32 << 10) <= entry->payload_bytes;
+    }
+    default:
+        return true;
+    }
+}
+
+static kr_status fail_unpack(const kr__fatbin_entry *entry, kr_error *err)
+{
+    return KR_FAIL(err, KR_CORRUPT,
+                   "fatbin: the %s payload of %zu bytes does not unpack to the %zu bytes promised",
+                   entry->compression == KR_ZSTD ? "zstd" : "LZ4", entry->payload_bytes, entry->bytes);
+}
+
 kr_status kr__fatbin_unpack(const kr__fatbin_entry *entry, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
     if (entry->bytes >= largest_image)
         return KR_FAIL(err, KR_CORRUPT, "fatbin: an image of %zu bytes", entry->bytes);
+    if (!is_possible(entry))
+        return fail_unpack(entry, err);
     char *data = kr__alloc(entry->bytes + 1, 1, err);
     if (!data)
         return KR_OUT_OF_HOST_MEMORY;
-    size_t bytes = unpack(entry, data);
-    if (bytes != entry->bytes) {
+    if (unpack(entry, data) != entry->bytes) {
         free(data);
-        return KR_FAIL(err, KR_CORRUPT,
-                       "fatbin: the %s payload of %zu bytes does not unpack to the %zu bytes promised",
-                       entry->compression == KR_ZSTD ? "zstd" : "LZ4", entry->payload_bytes, entry->bytes);
+        return fail_unpack(entry, err);
     }
-    *ret_bytes = entry->kind == KR_IMAGE_PTX ? strnlen(data, bytes) : bytes;
+    *ret_bytes = entry->kind == KR_IMAGE_PTX ? strnlen(data, entry->bytes) : entry->bytes;
     *ret_data = data;
     return KR_OK;
 }

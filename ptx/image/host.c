@@ -62,9 +62,12 @@ static kr_status find_in_sections(finder *f)
 
 /* ---- wrappers: u32 magic, u32 version, pointer to the fatbin, pointer ---- */
 
-enum { WRAPPER_MAGIC = 0x466243b1, AT_POINTER = 8, UNKNOWN = 0 };
+enum { WRAPPER_MAGIC = 0x466243b1, AT_POINTER = 8 };
 
-/* Where the file has what is at an address; UNKNOWN: nowhere. */
+/* Offsets that are none: of what another file has; of what should be in this one and is not. */
+static const uint64_t elsewhere = 0, nowhere = UINT64_MAX;
+
+/* Where the file has what is at an address. */
 static uint64_t offset_of(const kr__elf *elf, uint64_t address)
 {
     for (size_t i = 0; i < elf->n_sections; i++) {
@@ -73,19 +76,19 @@ static uint64_t offset_of(const kr__elf *elf, uint64_t address)
             address - section->address < section->bytes)
             return section->offset + (address - section->address);
     }
-    return UNKNOWN;
+    return address ? nowhere : elsewhere;
 }
 
-/* Where the file has a symbol; UNKNOWN: it is another file's. */
+/* Where the file has a symbol. */
 static uint64_t offset_of_symbol(kr__elf *elf, const kr__elf_section *relocations, uint64_t symbol,
                                  uint64_t addend)
 {
     const size_t row_bytes = elf->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
     if (relocations->link >= elf->n_sections)
-        return UNKNOWN;
+        return nowhere;
     const kr__elf_section *table = &elf->sections[relocations->link];
     if (!kr__elf_has_contents(table) || symbol >= table->bytes / row_bytes)
-        return UNKNOWN;
+        return nowhere;
     const uint64_t at = table->offset + symbol * row_bytes;
     const unsigned index = kr__u16(
         &elf->bytes, at + (elf->wide ? offsetof(Elf64_Sym, st_shndx) : offsetof(Elf32_Sym, st_shndx)));
@@ -93,11 +96,11 @@ static uint64_t offset_of_symbol(kr__elf *elf, const kr__elf_section *relocation
                                       : kr__u32(&elf->bytes, at + offsetof(Elf32_Sym, st_value))) +
                            addend;
     if (index == SHN_UNDEF || index >= elf->n_sections)
-        return UNKNOWN;
+        return elsewhere;
     if (elf->type != ET_REL)
         return offset_of(elf, value);
     const kr__elf_section *section = &elf->sections[index];
-    return kr__elf_has_contents(section) && value < section->bytes ? section->offset + value : UNKNOWN;
+    return kr__elf_has_contents(section) && value < section->bytes ? section->offset + value : nowhere;
 }
 
 /* What a relocation makes of a wrapper's pointer, where it is for one. */
@@ -141,14 +144,24 @@ static bool is_found(const kr__host *host, uint64_t at)
     return false;
 }
 
-/* The first fatbin at `at`, all of it; to the file's end where it is damaged, for the reader to say how. */
-static kr_status add_one(finder *f, uint64_t at, const char *section)
+static const char *section_at(const kr__elf *elf, uint64_t at)
 {
-    const size_t left = f->elf.bytes.n - at, bytes = kr__image_bytes(f->elf.bytes.data + at, left);
-    return add_part(f, at, at + (bytes ? bytes : left), section);
+    for (size_t i = 0; i < elf->n_sections; i++) {
+        const kr__elf_section *section = &elf->sections[i];
+        if (kr__elf_has_contents(section) && at >= section->offset && at - section->offset < section->bytes)
+            return section->name;
+    }
+    return "";
 }
 
-static kr_status read_wrapper(finder *f, const kr__elf_section *wrappers, uint64_t at, uint64_t target)
+/* The fatbin at `at` alone; to the file's end where it is damaged, for the reader to say how. */
+static kr_status add_one(finder *f, uint64_t at)
+{
+    const size_t left = f->elf.bytes.n - at, bytes = kr__image_bytes(f->elf.bytes.data + at, left);
+    return add_part(f, at, at + (bytes ? bytes : left), section_at(&f->elf, at));
+}
+
+static kr_status read_wrapper(finder *f, uint64_t at, uint64_t target)
 {
     const uint32_t magic = kr__u32(&f->elf.bytes, at), version = kr__u32(&f->elf.bytes, at + 4);
     if (magic != WRAPPER_MAGIC || version < 1 || version > 2)
@@ -157,14 +170,18 @@ static kr_status read_wrapper(finder *f, const kr__elf_section *wrappers, uint64
             "ELF: a fatbin wrapper (magic 0x%08x, version 1 or 2) was expected at offset 0x%llx, not 0x%08x "
             "and %u",
             WRAPPER_MAGIC, (unsigned long long)at, magic, version);
-    if (target == UNKNOWN) /* another file's */
+    if (target == elsewhere)
         return KR_OK;
+    if (target == nowhere)
+        return KR_FAIL(f->err, KR_CORRUPT,
+                       "ELF: a fatbin of this file was expected where the wrapper at offset 0x%llx points",
+                       (unsigned long long)at);
     if (!kr__begins_with(f->elf.bytes.data + target, f->elf.bytes.n - target, beginning, 4))
         return KR_FAIL(
             f->err, KR_CORRUPT,
             "ELF: a fatbin was expected at offset 0x%llx, where the wrapper at offset 0x%llx points",
             (unsigned long long)target, (unsigned long long)at);
-    return is_found(f->host, target) ? KR_OK : add_one(f, target, wrappers->name);
+    return is_found(f->host, target) ? KR_OK : add_one(f, target);
 }
 
 static kr_status read_wrappers(finder *f, const kr__elf_section *wrappers)
@@ -180,7 +197,7 @@ static kr_status read_wrappers(finder *f, const kr__elf_section *wrappers)
     relocate_all(f, wrappers, targets);
     kr_status status = KR_OK;
     for (size_t i = 0; i < n && !status; i++)
-        status = read_wrapper(f, wrappers, wrappers->offset + i * wrapper_bytes, targets[i]);
+        status = read_wrapper(f, wrappers->offset + i * wrapper_bytes, targets[i]);
     free(targets);
     return status;
 }
@@ -207,7 +224,7 @@ static kr_status find_between(finder *f, size_t at, size_t end)
     const char *file = (const char *)f->elf.bytes.data, *found;
     kr_status status = KR_OK;
     while (!status && at < end && (found = memmem(file + at, end - at, beginning, sizeof beginning))) {
-        status = add_one(f, (size_t)(found - file), "");
+        status = add_one(f, (size_t)(found - file));
         at = f->host->parts[f->host->n_parts - 1].end;
     }
     return status;
