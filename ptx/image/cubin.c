@@ -12,7 +12,8 @@
 enum {
     MACHINE_CUDA = 190,
     STO_CUDA_ENTRY = 0x10,
-    RESERVED_SHARED_BYTES = 0x400, /* part of .nv.shared.* from sm_90 on */
+    STT_CUDA_OBJECT = 13,          /* what relocatable ones have for STT_OBJECT */
+    RESERVED_SHARED_BYTES = 0x400, /* part of .nv.shared.* from sm_90 on, once it is linked */
 };
 
 /* The records of .nv.info that are read, by number. */
@@ -84,7 +85,7 @@ static kr_status read_elf(const void *image, size_t image_bytes, reader *r)
 static const kr__elf_section *find_contents(const reader *r, const char *prefix, const char *name)
 {
     const kr__elf_section *found = kr__elf_find(&r->elf, prefix, name);
-    return found && kr__elf_has_contents(found) ? found : NULL;
+    return found && found->has_contents ? found : NULL;
 }
 
 /* One record of .nv.info or .nv.compat. `data` is at the payload; its offset is in the image. */
@@ -227,7 +228,7 @@ static size_t shared_bytes(const reader *r, const char *name)
     const kr__elf_section *shared = kr__elf_find(&r->elf, ".nv.shared.", name);
     if (!shared)
         return 0;
-    size_t reserved = r->cubin->arch.major >= 9 ? RESERVED_SHARED_BYTES : 0;
+    const size_t reserved = r->cubin->linked && r->cubin->arch.major >= 9 ? RESERVED_SHARED_BYTES : 0;
     return shared->bytes > reserved ? shared->bytes - reserved : 0;
 }
 
@@ -252,7 +253,7 @@ static symbol_kind kind_of(reader *r, uint64_t at)
     if (type == STT_FUNC)
         return kr__u8(bytes, at + offsetof(Elf64_Sym, st_other)) & STO_CUDA_ENTRY ? SYMBOL_KERNEL
                                                                                   : SYMBOL_OTHER;
-    if (type != STT_OBJECT || !index || index >= r->elf.n_sections)
+    if ((type != STT_OBJECT && type != STT_CUDA_OBJECT) || !index || index >= r->elf.n_sections)
         return SYMBOL_OTHER;
     const char *of = r->elf.sections[index].name;
     return strncmp(of, ".nv.constant3", 13) == 0 ? SYMBOL_CONSTANT
@@ -315,7 +316,7 @@ static kr_status read_symbol(reader *r, size_t i, uint64_t at, const kr__elf_sec
 static kr_status read_symbols(reader *r, const kr__elf_section *table)
 {
     const kr__elf *elf = &r->elf;
-    if (table->link >= elf->n_sections || !kr__elf_has_contents(&elf->sections[table->link]))
+    if (table->link >= elf->n_sections || !elf->sections[table->link].has_contents)
         return KR_FAIL(r->err, KR_CORRUPT,
                        "cubin: the symbol table at offset 0x%llx names section %u of %zu for its texts",
                        (unsigned long long)table->offset, table->link, elf->n_sections);

@@ -263,8 +263,8 @@ static size_t unpack(const kr__fatbin_entry *entry, char *to)
     return entry->bytes;
 }
 
-/* Before memory is asked for: can so few bytes become so many? An LZ4 sequence adds a byte for each 255; a zstd block
- * of 4 bytes is 128 KiB at most, and its frame has the size. */
+/* Before memory is asked for: can so few bytes become so many? An LZ4 sequence adds a byte for each 255; a
+ * zstd block of 4 bytes is 128 KiB at most, and its frame has the size. */
 static bool is_possible(const kr__fatbin_entry *entry)
 {
     switch (entry->compression) {

@@ -48,7 +48,7 @@ static kr_status find_in_sections(finder *f)
         const kr__elf_section *section = &f->elf.sections[i];
         const bool known =
             strcmp(section->name, fatbin_sections[0]) == 0 || strcmp(section->name, fatbin_sections[1]) == 0;
-        if (!known || !kr__elf_has_contents(section) || !section->bytes)
+        if (!known || !section->has_contents || !section->bytes)
             continue;
         if (section->flags & SHF_COMPRESSED)
             return KR_FAIL(
@@ -72,7 +72,7 @@ static uint64_t offset_of(const kr__elf *elf, uint64_t address)
 {
     for (size_t i = 0; i < elf->n_sections; i++) {
         const kr__elf_section *section = &elf->sections[i];
-        if (section->flags & SHF_ALLOC && kr__elf_has_contents(section) && address >= section->address &&
+        if (section->flags & SHF_ALLOC && section->has_contents && address >= section->address &&
             address - section->address < section->bytes)
             return section->offset + (address - section->address);
     }
@@ -87,7 +87,7 @@ static uint64_t offset_of_symbol(kr__elf *elf, const kr__elf_section *relocation
     if (relocations->link >= elf->n_sections)
         return nowhere;
     const kr__elf_section *table = &elf->sections[relocations->link];
-    if (!kr__elf_has_contents(table) || symbol >= table->bytes / row_bytes)
+    if (!table->has_contents || symbol >= table->bytes / row_bytes)
         return nowhere;
     const uint64_t at = table->offset + symbol * row_bytes;
     const unsigned index = kr__u16(
@@ -100,7 +100,7 @@ static uint64_t offset_of_symbol(kr__elf *elf, const kr__elf_section *relocation
     if (elf->type != ET_REL)
         return offset_of(elf, value);
     const kr__elf_section *section = &elf->sections[index];
-    return kr__elf_has_contents(section) && value < section->bytes ? section->offset + value : nowhere;
+    return section->has_contents && value < section->bytes ? section->offset + value : nowhere;
 }
 
 /* What a relocation makes of a wrapper's pointer, where it is for one. */
@@ -148,7 +148,7 @@ static const char *section_at(const kr__elf *elf, uint64_t at)
 {
     for (size_t i = 0; i < elf->n_sections; i++) {
         const kr__elf_section *section = &elf->sections[i];
-        if (kr__elf_has_contents(section) && at >= section->offset && at - section->offset < section->bytes)
+        if (section->has_contents && at >= section->offset && at - section->offset < section->bytes)
             return section->name;
     }
     return "";
@@ -206,7 +206,7 @@ static kr_status find_by_wrappers(finder *f)
 {
     kr_status status = KR_OK;
     for (size_t i = 0; i < f->elf.n_sections && !status; i++)
-        if (strcmp(f->elf.sections[i].name, WRAPPERS) == 0 && kr__elf_has_contents(&f->elf.sections[i]))
+        if (strcmp(f->elf.sections[i].name, WRAPPERS) == 0 && f->elf.sections[i].has_contents)
             status = read_wrappers(f, &f->elf.sections[i]);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ptx/image/bytes.h"
+#include "ptx/image/sections.h"
 
 enum { ELF_HEADER_BYTES = 64, FATBIN_HEADER_BYTES = 16 };
 
@@ -78,14 +78,14 @@ static size_t elf_bytes(kr__bytes *elf)
     if (!kr__bytes_hold(elf, 0, ELF_HEADER_BYTES))
         return 0;
     uint64_t sections = kr__u64(elf, 0x28);
+    const unsigned machine = kr__u16(elf, 0x12);
     unsigned section_bytes = kr__u16(elf, 0x3a), n_sections = kr__u16(elf, 0x3c);
     uint64_t end = larger(ELF_HEADER_BYTES, table_end(sections, n_sections, section_bytes));
     end = larger(end, table_end(kr__u64(elf, 0x20), kr__u16(elf, 0x38), kr__u16(elf, 0x36)));
     bool inside = end <= elf->n;
     for (unsigned i = 0; i < n_sections && inside && section_bytes >= 64; i++) {
         uint64_t at = sections + (uint64_t)i * section_bytes;
-        enum { NOBITS = 8 };
-        if (kr__u32(elf, at + 4) != NOBITS)
+        if (kr__elf_takes_room(machine, kr__u32(elf, at + 4)))
             inside = table_end(kr__u64(elf, at + 0x18), kr__u64(elf, at + 0x20), 1) <= end;
     }
     return inside && !elf->failed ? end : 0;

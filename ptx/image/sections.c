@@ -24,9 +24,12 @@ typedef struct layout {
     }
 static const layout layouts[2] = {LAYOUT(32), LAYOUT(64)};
 
-bool kr__elf_has_contents(const kr__elf_section *section)
+bool kr__elf_takes_room(unsigned machine, uint32_t type)
 {
-    return section->type != SHT_NOBITS;
+    /* of relocatable cubins: .nv.global and .nv.shared.* */
+    enum { MACHINE_CUDA = 190, CUDA_GLOBAL = 0x70000007, CUDA_SHARED = 0x7000000a };
+    const bool is_cudas = machine == MACHINE_CUDA && (type == CUDA_GLOBAL || type == CUDA_SHARED);
+    return type != SHT_NOBITS && !is_cudas;
 }
 
 const char *kr__elf_text(const kr__elf *elf, const kr__elf_section *table, uint64_t offset)
@@ -71,9 +74,11 @@ static kr__elf_section read_row(kr__elf *elf, uint64_t at)
 {
     const layout *l = &layouts[elf->wide];
     kr__bytes *bytes = &elf->bytes;
+    const uint32_t type = kr__u32(bytes, at + offsetof(Elf64_Shdr, sh_type));
     return (kr__elf_section){
         .name = "",
-        .type = kr__u32(bytes, at + offsetof(Elf64_Shdr, sh_type)),
+        .type = type,
+        .has_contents = kr__elf_takes_room(elf->machine, type),
         .flags = kr__bytes_get(bytes, at + l->row_flags, l->word_bytes),
         .address = kr__bytes_get(bytes, at + l->row_address, l->word_bytes),
         .offset = kr__bytes_get(bytes, at + l->row_offset, l->word_bytes),
@@ -89,7 +94,7 @@ static kr_status read_rows(kr__elf *elf, uint64_t at, kr_error *err)
     for (size_t i = 0; i < elf->n_sections; i++) {
         kr__elf_section *section = &elf->sections[i];
         *section = read_row(elf, at + i * layouts[elf->wide].row_bytes);
-        if (kr__elf_has_contents(section) && !kr__bytes_hold(&elf->bytes, section->offset, section->bytes))
+        if (section->has_contents && !kr__bytes_hold(&elf->bytes, section->offset, section->bytes))
             return KR_FAIL(
                 err, KR_CORRUPT,
                 "%s: section %zu (header at offset 0x%llx) was expected inside %zu bytes, not at 0x%llx "
@@ -104,7 +109,7 @@ static kr_status read_names(kr__elf *elf, uint32_t index, kr_error *err)
 {
     if (index == SHN_UNDEF) /* all remain without */
         return KR_OK;
-    if (index >= elf->n_sections || !kr__elf_has_contents(&elf->sections[index]))
+    if (index >= elf->n_sections || !elf->sections[index].has_contents)
         return KR_FAIL(err, KR_CORRUPT,
                        "%s: the section of names was expected at offset 0x%x below %zu, not %u", elf->what,
                        layouts[elf->wide].names, elf->n_sections, index);

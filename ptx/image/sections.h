@@ -11,8 +11,9 @@
 typedef struct kr__elf_section {
     const char *name; /* "" where the file has no section of names */
     uint32_t type;
+    bool has_contents; /* in the file */
     uint64_t flags, address;
-    uint64_t offset, bytes; /* inside the file, unless it takes no room there */
+    uint64_t offset, bytes; /* inside the file, where it has contents */
     uint64_t header;        /* offset of its header, for messages */
     uint32_t link, info;
 } kr__elf_section;
@@ -35,8 +36,8 @@ kr_status kr__elf_read(const char *what, const void *data, size_t bytes, kr__are
 
 /* The first section whose name is the prefix and the name, NULL: none. */
 const kr__elf_section *kr__elf_find(const kr__elf *elf, const char *prefix, const char *name);
-/* Has it contents in the file? */
-bool kr__elf_has_contents(const kr__elf_section *section);
+/* Does the file have the contents of sections of this type? */
+bool kr__elf_takes_room(unsigned machine, uint32_t type);
 
 /* A NUL-terminated text at `offset` of a string table; NULL where it leaves the table. */
 const char *kr__elf_text(const kr__elf *elf, const kr__elf_section *table, uint64_t offset);

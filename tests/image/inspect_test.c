@@ -484,6 +484,7 @@ static void compare(const char *stem)
     ck_assert_int_eq(cubin->toolkit, major * 1000 + minor * 10);
     ck_assert_int_eq(cubin->abi, major >= 13 ? 8 : 7);
     ck_assert_int_eq(cubin->driver, major * 1000);
+    ck_assert_int_eq(cubin->is_relocatable, strstr(stem, ".rdc.") != NULL);
     ck_assert_uint_eq(cubin->n_kernels, ptx->n_kernels);
     ck_assert_uint_eq(cubin->n_variables, ptx->n_variables);
     for (size_t i = 0; i < cubin->n_kernels; i++) {

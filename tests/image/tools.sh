@@ -68,6 +68,12 @@ for code in $(nvcc --list-gpu-code) sm_90a sm_100a sm_120a; do
     ptxas --version | sed -n 's/.*release/release/p' >$name.log
     ptxas -v -arch=$code $name.ptx -o $name.cubin 2>>$name.log
 done
+for code in 80 90 100; do # for a linker
+    name=all.13.rdc.$code
+    nvcc -rdc=true -arch=compute_$code -ptx all.cu -o $name.ptx
+    ptxas --version | sed -n 's/.*release/release/p' >$name.log
+    ptxas -v -c -arch=sm_$code $name.ptx -o $name.cubin 2>>$name.log
+done
 for folder in ${KREGISTRY_TEST_PTXAS:-}; do
     for code in 75 80 90; do
         name=all.$(basename "$folder").$code
