@@ -356,7 +356,7 @@ static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand
     if (kr__ptx_accept(p, '['))
         return address(p, instr, to);
     if (kr__ptx_accept(p, '{'))
-        return list_of(p, instr, '}', to);
+        return list_of(p, instr, '}', to) && (!kr__ptx_accept(p, '|') || pair(p, instr, to));
     if (kr__ptx_is_mark(&p->token, '!')) { /* !%p, or the constant !5 */
         ptx_lexer ahead = p->lexer;
         ptx_token after;

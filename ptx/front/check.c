@@ -133,8 +133,9 @@ static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx
     case PTX_OPERAND_VECTOR:
         return fail(v, OPERANDS, "Vector operand is not allowed for instruction '%s'", v->title);
     case PTX_OPERAND_SINK: /* of the 256 bits that are stored these are not */
-        return v->instr->op == PTX_OP_ST && v->instr->vector * kr__ptx_type_bytes(v->instr->type) > 16 ? RIGHT
-                                                                                                  : mismatch(v);
+        return v->instr->op == PTX_OP_ST && v->instr->vector * kr__ptx_type_bytes(v->instr->type) > 16
+                   ? RIGHT
+                   : mismatch(v);
     default:
         return mismatch(v);
     }
@@ -151,6 +152,8 @@ static bool may_discard(const ptx_instr *instr)
     case PTX_OP_LOP3:
     case PTX_OP_MATCH:
         return true;
+    case PTX_OP_TEX:
+    case PTX_OP_TLD4:
     case PTX_OP_LD:
     case PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL:
         return instr->vector > 1;
@@ -272,12 +275,133 @@ static bool is_im2col(uint8_t mode)
     return mode >= PTX_MODE_IM2COL && mode <= PTX_MODE_IM2COL_W_128;
 }
 
+/* ---- textures and surfaces ---- */
+
+/* How many coordinates there are, as a vector of 1, 2 or 4; how many of them are no array's index. */
+static const struct {
+    uint8_t n_coordinates, n_dimensions;
+    bool is_array;
+} geometries[] = {
+    [PTX_GEOMETRY_1D] = {1, 1, false},   [PTX_GEOMETRY_2D] = {2, 2, false},
+    [PTX_GEOMETRY_3D] = {4, 4, false},   [PTX_GEOMETRY_A1D] = {2, 1, true},
+    [PTX_GEOMETRY_A2D] = {4, 2, true},   [PTX_GEOMETRY_CUBE] = {4, 0, false},
+    [PTX_GEOMETRY_ACUBE] = {4, 0, true}, [PTX_GEOMETRY_2DMS] = {4, 0, false},
+    [PTX_GEOMETRY_A2DMS] = {4, 0, true},
+};
+
+/* As many as `least` or more; the first may be of another type. Where they are of one, the assembler also
+ * takes a single one without braces. */
+static stage coordinates(verdict *v, const ptx_operand *operand, size_t argument, size_t least,
+                         ptx_type first, ptx_type want)
+{
+    if (operand->kind != PTX_OPERAND_VECTOR && first == want)
+        return source(v, operand, argument, first, false);
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
+        return mismatch(v);
+    const size_t n = operand->n_elements;
+    if (n != 1 && n != 2 && n != 4)
+        return fail(v, OPERANDS, "Illegal vector size: %zu", n);
+    if (n < least)
+        return fail(v, OPERANDS, "Operand vector size doesn't match geometry for instruction '%s'", v->title);
+    for (size_t i = 0; i < n; i++) {
+        const stage got = source(v, &operand->elements[i], argument, i ? want : first, false);
+        if (got != RIGHT)
+            return got;
+    }
+    return RIGHT;
+}
+
+/* A variable of that type, or its address in a register: what [ ] begins with. */
+static stage handle(verdict *v, const ptx_operand *operand, size_t argument, ptx_type type)
+{
+    const bool is_value = operand->kind == PTX_OPERAND_REGISTER || operand->kind == PTX_OPERAND_SYMBOL;
+    const bool is_register = operand->reg && !operand->negated && agrees(operand->reg->type, PTX_U64);
+    const bool is_variable = operand->variable && operand->variable->type == type;
+    if ((is_value || operand->kind == PTX_OPERAND_ADDRESS) && !operand->offset &&
+        (is_register || is_variable))
+        return RIGHT;
+    return fail(v, OPERANDS, "Argument %zu of instruction '%s': .%s or .u64 register expected", argument,
+                v->title, kr__ptx_type_name(type));
+}
+
+static stage query_handle(verdict *v, const ptx_operand *operand, size_t argument, ptx_type type)
+{
+    return operand->n_elements ? mismatch(v) : handle(v, operand, argument, type);
+}
+
+/* Samplers are textures' own, but where the module says otherwise. */
+static stage sampler_query(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const bool is_independent = v->parser->module->texmode_independent;
+    if (!is_independent && v->spelling->values[PTX_KIND_QUERY] == PTX_QUERY_FORCE_UNNORMALIZED_COORDS)
+        return fail(v, OPERANDS, "Argument %zu of instruction '%s': .samplerref expected", argument,
+                    v->title);
+    return query_handle(v, operand, argument, is_independent ? PTX_SAMPLERREF : PTX_TEXREF);
+}
+
+/* [texture, {coordinates}] or [texture, sampler, {coordinates}] */
+static stage texture(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const ptx_geometry geometry = v->spelling->values[PTX_KIND_GEOMETRY];
+    const ptx_type want = v->instr->type2;
+    const bool is_independent = v->parser->module->texmode_independent;
+    const size_t n = operand->n_elements;
+    if (operand->kind != PTX_OPERAND_ADDRESS || !n)
+        return mismatch(v);
+    stage got = handle(v, operand, argument, PTX_TEXREF);
+    if (got == RIGHT && (n == 2 || is_independent))
+        got = handle(v, &operand->elements[0], argument + 1, is_independent ? PTX_SAMPLERREF : PTX_TEXREF);
+    return got != RIGHT
+               ? got
+               : coordinates(v, &operand->elements[n - 1], argument + n, geometries[geometry].n_coordinates,
+                             geometries[geometry].is_array ? PTX_U32 : want, want);
+}
+
+static stage surface(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const ptx_geometry geometry = v->spelling->values[PTX_KIND_GEOMETRY];
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->n_elements != 1)
+        return mismatch(v);
+    const stage got = handle(v, operand, argument, PTX_SURFREF);
+    return got != RIGHT ? got
+                        : coordinates(v, operand->elements, argument + 1, geometries[geometry].n_coordinates,
+                                      PTX_S32, PTX_S32);
+}
+
+static stage texture_offset(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const size_t least = geometries[v->spelling->values[PTX_KIND_GEOMETRY]].n_dimensions;
+    if (!least || (least == 4 && operand->kind != PTX_OPERAND_VECTOR))
+        return mismatch(v);
+    return coordinates(v, operand, argument, least, PTX_S32, PTX_S32);
+}
+
+static stage gradient(verdict *v, const ptx_operand *operand, size_t argument)
+{
+    const size_t n = geometries[v->spelling->values[PTX_KIND_GEOMETRY]].n_dimensions;
+    return n                                     ? list(v, operand, argument, n, PTX_F32)
+           : operand->kind == PTX_OPERAND_VECTOR ? coordinates(v, operand, argument, 1, PTX_F32, PTX_F32)
+                                                 : mismatch(v);
+}
+
+/* {r, g, b, a}, or with whether all of them are resident: {r, g, b, a}|p */
+static stage colours(verdict *v, const ptx_operand *operand)
+{
+    if (operand->kind != PTX_OPERAND_VECTOR || !operand->is_pair)
+        return elements(v, operand, 0, v->instr->type, false, false);
+    const stage got = elements(v, &operand->elements[0], 0, v->instr->type, false, false);
+    return got != RIGHT ? got : destination(v, &operand->elements[1], PTX_PRED, false);
+}
+
+/* ---- tensors ---- */
+
 /* [tensor map, {coordinates}]: as many as the tensor has dimensions; rows to gather or scatter are four */
 static stage tensor(verdict *v, const ptx_operand *operand, size_t argument)
 {
     const uint8_t mode = v->spelling->values[PTX_KIND_MODE];
     const bool is_rows = mode == PTX_MODE_GATHER4 || mode == PTX_MODE_SCATTER4;
-    if (operand->kind != PTX_OPERAND_ADDRESS || operand->n_elements != 1)
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->n_elements != 1 ||
+        v->spelling->values[PTX_KIND_GEOMETRY] > PTX_GEOMETRY_5D)
         return mismatch(v);
     ptx_operand map = *operand;
     map.n_elements = 0;
@@ -301,7 +425,8 @@ static stage im2col_offsets(verdict *v, const ptx_operand *operand, size_t argum
 /* Of a copy that completes there, or of the instruction's own state space; it lies in shared memory. */
 static stage mbarrier(verdict *v, const ptx_operand *operand)
 {
-    if (operand->kind == PTX_OPERAND_ADDRESS && operand->variable && operand->variable->space != PTX_SPACE_SHARED)
+    if (operand->kind == PTX_OPERAND_ADDRESS && operand->variable &&
+        operand->variable->space != PTX_SPACE_SHARED)
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
                     v->title);
     return address(v, operand, v->spelling->modifiers & PTX_COMPLETE_TX ? PTX_SPACE_SHARED : v->instr->space);
@@ -443,6 +568,26 @@ static stage operand(verdict *v, char letter, size_t i)
         return mbarrier(v, at);
     case 'T':
         return tensor(v, at, i);
+    case 'C':
+        return colours(v, at);
+    case 'X':
+        return texture(v, at, i);
+    case 'Y':
+        return surface(v, at, i);
+    case 'E':
+        return texture_offset(v, at, i);
+    case 'G':
+        return gradient(v, at, i);
+    case 'F':
+        return instr->type2 == PTX_F32 && v->spelling->values[PTX_KIND_GEOMETRY] != PTX_GEOMETRY_3D
+                   ? source(v, at, i, PTX_F32, false)
+                   : mismatch(v);
+    case 'Z':
+        return query_handle(v, at, i, PTX_TEXREF);
+    case 'z':
+        return sampler_query(v, at, i);
+    case 's':
+        return query_handle(v, at, i, PTX_SURFREF);
     case 'O':
         return im2col_offsets(v, at, i);
     case 'H':
@@ -745,35 +890,39 @@ static void check_width(ptx_parser *p, const ptx_instr *instr)
     if (!is_wide(instr))
         kr__ptx_error(p, instr->line, "Vector type too large, exceeds 128 bit limit");
     else if (instr->order == PTX_MMIO)
-        kr__ptx_error(p, instr->line, "Modifier '.mmio' cannot be combined with modifier '.v%u'", instr->vector);
+        kr__ptx_error(p, instr->line, "Modifier '.mmio' cannot be combined with modifier '.v%u'",
+                      instr->vector);
     else if (kr__ptx_has(p, instr->line, feature, 88, 100) && instr->space != PTX_SPACE_GLOBAL &&
              instr->space != PTX_SPACE_GENERIC)
         kr__ptx_error(p, instr->line, "global state space expected for feature '%s'", feature);
 }
 
 /* What a load or store says about the caches: of global memory alone. */
-static void check_caching(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *title)
+static void check_caching(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
+                          const char *title)
 {
     const ptx_set hints = spelling->modifiers & (K(L1_HINT) | K(HINT) | K(AHEAD) | K(CACHE_HINT));
     const ptx_set others = spelling->modifiers & (K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE));
     const bool is_global = instr->space == PTX_SPACE_GLOBAL || instr->space == PTX_SPACE_GENERIC;
     if (hints && !is_global)
         kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'",
-                      kr__ptx_modifier_text(hints), kr__ptx_value_text(PTX_KIND_SPACE, spelling->values[PTX_KIND_SPACE]),
-                      title);
-    else if (((hints & K(L1_HINT)) && others) || ((hints & (K(L1_HINT) | K(CACHE_HINT))) && instr->order == PTX_VOLATILE))
+                      kr__ptx_modifier_text(hints),
+                      kr__ptx_value_text(PTX_KIND_SPACE, spelling->values[PTX_KIND_SPACE]), title);
+    else if (((hints & K(L1_HINT)) && others) ||
+             ((hints & (K(L1_HINT) | K(CACHE_HINT))) && instr->order == PTX_VOLATILE))
         kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.%s'",
                       kr__ptx_modifier_text(hints), others ? kr__ptx_modifier_text(others) : "volatile");
     else if ((hints & K(HINT)) && (!is_wide(instr) || spelling->values[PTX_KIND_HINT] == PTX_EVICT_UNCHANGED))
-        kr__ptx_error(p, instr->line, "Instruction '%s' requires '.v8.b32/.v4.b64' type with '.%s' modifier.", title,
-                      kr__ptx_value_text(PTX_KIND_HINT, spelling->values[PTX_KIND_HINT]));
+        kr__ptx_error(p, instr->line, "Instruction '%s' requires '.v8.b32/.v4.b64' type with '.%s' modifier.",
+                      title, kr__ptx_value_text(PTX_KIND_HINT, spelling->values[PTX_KIND_HINT]));
 }
 
 /* false: reported */
 static bool check_mmio(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *title)
 {
     if (spelling->values[PTX_KIND_ORDER] != PTX_RELAXED)
-        kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", title);
+        kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'",
+                      title);
     else if (instr->scope != PTX_SYS)
         kr__ptx_error(p, instr->line, "Modifier '.mmio' cannot be combined with modifier '.%s'",
                       kr__ptx_value_text(PTX_KIND_SCOPE, (uint8_t)instr->scope));
@@ -827,7 +976,8 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                       kr__ptx_order_name(instr->order));
         return;
     }
-    if ((instr->flags & PTX_NC) && (cached & K(CACHE_LOAD)) && spelling->values[PTX_KIND_CACHE_LOAD] != PTX_CACHE_CA) {
+    if ((instr->flags & PTX_NC) && (cached & K(CACHE_LOAD)) &&
+        spelling->values[PTX_KIND_CACHE_LOAD] != PTX_CACHE_CA) {
         kr__ptx_error(p, instr->line, "Illegal cache operation for instruction 'ld.nc'");
         return;
     }
@@ -884,9 +1034,11 @@ static void check_copy(ptx_parser *p, const ptx_spelling *spelling, const ptx_in
                       (long long)n, instr->sub == PTX_SUB_CG ? "16" : "4 or 8 or 16");
     const ptx_operand *source_size = &instr->operands[3];
     const size_t n_without_policy = instr->n_operands - (spelling->modifiers & K(CACHE_HINT) ? 1 : 0);
-    if (n_without_policy > 3 && source_size->kind == PTX_OPERAND_IMMEDIATE && (source_size->bits < 0 || source_size->bits > n))
+    if (n_without_policy > 3 && source_size->kind == PTX_OPERAND_IMMEDIATE &&
+        (source_size->bits < 0 || source_size->bits > n))
         kr__ptx_error(p, instr->line,
-                      "Argument 3 of instruction 'cp.async': value '%lld' out of range, expected to be in range [0..%lld]",
+                      "Argument 3 of instruction 'cp.async': value '%lld' out of range, expected to be in "
+                      "range [0..%lld]",
                       (long long)source_size->bits, (long long)n);
 }
 
@@ -921,18 +1073,19 @@ static void check_constants(ptx_parser *p, const ptx_instr *instr, const char *t
             continue;
         const long long value = at->bits, least = rule->least, most = rule->most;
         if (value % rule->step)
-            kr__ptx_error(p, instr->line,
-                          "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of %u",
-                          rule->argument, title, value, rule->step);
+            kr__ptx_error(
+                p, instr->line,
+                "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of %u",
+                rule->argument, title, value, rule->step);
         else if (least == most && value != least)
             kr__ptx_error(p, instr->line,
                           "Argument %u of instruction '%s': unexpected value '%lld', expected to be %lld",
                           rule->argument, title, value, least);
         else if (value < least || value > most)
-            kr__ptx_error(
-                p, instr->line,
-                "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range [%lld..%lld]",
-                rule->argument, title, value, least, most);
+            kr__ptx_error(p, instr->line,
+                          "Argument %u of instruction '%s': value '%lld' out of range, expected to be in "
+                          "range [%lld..%lld]",
+                          rule->argument, title, value, least, most);
     }
 }
 
@@ -940,16 +1093,17 @@ static void check_constants(ptx_parser *p, const ptx_instr *instr, const char *t
 static void check_field(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
 {
     static const uint8_t most[] = {
-        [PTX_FIELD_BOX_DIM] = 4,       [PTX_FIELD_GLOBAL_DIM] = 4,        [PTX_FIELD_GLOBAL_STRIDE] = 4,
+        [PTX_FIELD_BOX_DIM] = 4,        [PTX_FIELD_GLOBAL_DIM] = 4,        [PTX_FIELD_GLOBAL_STRIDE] = 4,
         [PTX_FIELD_ELEMENT_STRIDE] = 4, [PTX_FIELD_ELEMTYPE] = 15,         [PTX_FIELD_INTERLEAVE_LAYOUT] = 2,
-        [PTX_FIELD_SWIZZLE_MODE] = 4,  [PTX_FIELD_SWIZZLE_ATOMICITY] = 3, [PTX_FIELD_FILL_MODE] = 1};
+        [PTX_FIELD_SWIZZLE_MODE] = 4,   [PTX_FIELD_SWIZZLE_ATOMICITY] = 3, [PTX_FIELD_FILL_MODE] = 1};
     const uint8_t field = spelling->values[PTX_KIND_FIELD];
     const ptx_operand *value = &instr->operands[1];
     if (most[field] && (value->bits < 0 || value->bits > most[field]))
-        kr__ptx_error(p, instr->line,
-                      "Argument 1 of instruction 'tensormap.replace': value '%lld' expected to be in range [0..%u] "
-                      "when .%s modifier is used.",
-                      (long long)value->bits, most[field], kr__ptx_value_text(PTX_KIND_FIELD, field));
+        kr__ptx_error(
+            p, instr->line,
+            "Argument 1 of instruction 'tensormap.replace': value '%lld' expected to be in range [0..%u] "
+            "when .%s modifier is used.",
+            (long long)value->bits, most[field], kr__ptx_value_text(PTX_KIND_FIELD, field));
     else if (field == PTX_FIELD_ELEMTYPE && value->bits > 12)
         kr__ptx_has(p, instr->line, "tensormap.replace.elemtype of fewer than 8 bits", 87, PTX_OWN100);
     else if (field == PTX_FIELD_SWIZZLE_MODE && value->bits > 3)
@@ -965,10 +1119,11 @@ static void check_policy(ptx_parser *p, const ptx_instr *instr, const char *titl
                       kr__ptx_value_text(PTX_KIND_HINT, instr->priority[1]), title);
     if (is_range && operands[2].kind == PTX_OPERAND_IMMEDIATE && operands[3].kind == PTX_OPERAND_IMMEDIATE &&
         operands[2].bits > operands[3].bits)
-        kr__ptx_error(p, instr->line,
-                      "Argument 3 of instruction '%s': value '%lld' must be less than or equal to the value '%lld' of "
-                      "argument 4",
-                      title, (long long)operands[2].bits, (long long)operands[3].bits);
+        kr__ptx_error(
+            p, instr->line,
+            "Argument 3 of instruction '%s': value '%lld' must be less than or equal to the value '%lld' of "
+            "argument 4",
+            title, (long long)operands[2].bits, (long long)operands[3].bits);
     if (!is_range && instr->n_operands > 1 && operands[1].kind == PTX_OPERAND_IMMEDIATE) {
         const ptx_constant constant = {true, operands[1].float_bytes, operands[1].bits};
         const uint32_t bits = (uint32_t)kr__ptx_float_as(&constant, PTX_F32), one = 0x3f800000;
@@ -977,6 +1132,24 @@ static void check_policy(ptx_parser *p, const ptx_instr *instr, const char *titl
                           "Argument 2 of instruction '%s' out of range, expected to be in range (0.0 .. 1.0]",
                           title);
     }
+}
+
+/* What textures have had only for a while: all that follows the coordinates and their gradients. */
+static void check_texture(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr)
+{
+    const ptx_geometry geometry = spelling->values[PTX_KIND_GEOMETRY];
+    const bool is_cube = geometry == PTX_GEOMETRY_CUBE || geometry == PTX_GEOMETRY_ACUBE;
+    const size_t usual = instr->flags & PTX_GRAD ? 4 : instr->flags & PTX_LEVEL ? 3 : 2;
+    if (instr->operands[0].is_pair)
+        kr__ptx_has(p, instr->line, "texture fetch with residency information", 71, 60);
+    if (instr->n_operands > usual)
+        kr__ptx_has(p, instr->line, "texture fetch with offset or depth comparison", 43, 30);
+    if (instr->operands[1].n_elements > 1 && !p->module->texmode_independent)
+        kr__ptx_has(p, instr->line, "sampler beside a texture that has its own", 43, 30);
+    if (instr->op == PTX_OP_TLD4 && geometry != PTX_GEOMETRY_2D)
+        kr__ptx_has(p, instr->line, "tld4 with .a2d, .cube or .acube", 43, 30);
+    if (is_cube && (instr->flags & PTX_GRAD))
+        kr__ptx_has(p, instr->line, "tex.grad with cube geometry", 43, 20);
 }
 
 /* What tensor copies do only of some dimensions: rows of two, im2col of three and more. */
@@ -1003,7 +1176,8 @@ static bool check_order(ptx_parser *p, const ptx_instr *instr, const char *title
 }
 
 /* What its forms have had only for a while. */
-static void check_mbarrier(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *title)
+static void check_mbarrier(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
+                           const char *title)
 {
     if (!check_order(p, instr, title))
         return;
@@ -1021,7 +1195,8 @@ static void check_mbarrier(ptx_parser *p, const ptx_spelling *spelling, const pt
                       "Argument 2 of instruction '%s.parity': unexpected value '%lld', expected to be 0 or 1",
                       title, (long long)phase->bits);
     if (is_arrival && instr->n_operands > 2 && !(spelling->modifiers & PTX_NO_COMPLETE))
-        kr__ptx_has(p, instr->line, "mbarrier.arrive with count argument and without '.noComplete' modifier", 78, 90);
+        kr__ptx_has(p, instr->line, "mbarrier.arrive with count argument and without '.noComplete' modifier",
+                    78, 90);
 }
 
 /* mma and wmma: the shapes of a type, and since when */
@@ -1285,12 +1460,16 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
         break;
     case PTX_OP_RED_ASYNC:
         if (instr->order == PTX_MMIO && spelling->values[PTX_KIND_ORDER] != PTX_RELEASE)
-            kr__ptx_error(p, instr->line, "Modifier '.mmio' requires modifier '.release' for instruction '%s'",
-                          title);
+            kr__ptx_error(p, instr->line,
+                          "Modifier '.mmio' requires modifier '.release' for instruction '%s'", title);
         break;
     case PTX_OP_CREATEPOLICY_FRACTIONAL:
     case PTX_OP_CREATEPOLICY_RANGE:
         check_policy(p, instr, title);
+        break;
+    case PTX_OP_TEX:
+    case PTX_OP_TLD4:
+        check_texture(p, spelling, instr);
         break;
     case PTX_OP_ALLOCA:
         if (instr->n_operands > 2 &&
@@ -1366,7 +1545,8 @@ static void note_needs(verdict v, ptx_set written)
 void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr)
 {
     const ptx_form *forms = kr__ptx_opcodes[spelling->row].forms;
-    verdict v = {.parser = p, .spelling = spelling, .instr = instr, .title = kr__ptx_opcodes[spelling->row].name};
+    verdict v = {
+        .parser = p, .spelling = spelling, .instr = instr, .title = kr__ptx_opcodes[spelling->row].name};
     for (v.form = forms; v.form->operands; v.form++)
         if (judge(&v, spelling->modifiers) == RIGHT) {
             note_needs(v, spelling->modifiers);

@@ -99,7 +99,7 @@ typedef unsigned __int128 ptx_set;
                 X(RNA) /* in a form: of ROUND only these */                                             \
         X(SPACES) /* a second state space */                                                            \
             X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) \
-                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD)
+                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY)
 
 enum {
     PTX_FIRST_KIND = 63,
@@ -120,7 +120,39 @@ typedef enum ptx_mode {
     PTX_MODE_IM2COL_NO_OFFS
 } ptx_mode;
 
-enum { PTX_CACHE_CA = 1 }; /* of CACHE_LOAD */
+enum { PTX_CACHE_CA = 1, PTX_CACHE_LU }; /* of CACHE_LOAD */
+
+/* Of textures, surfaces and tensors; the first are numbers of dimensions. */
+typedef enum ptx_geometry {
+    PTX_GEOMETRY_1D = 1,
+    PTX_GEOMETRY_2D,
+    PTX_GEOMETRY_3D,
+    PTX_GEOMETRY_4D,
+    PTX_GEOMETRY_5D,
+    PTX_GEOMETRY_A1D,
+    PTX_GEOMETRY_A2D,
+    PTX_GEOMETRY_CUBE,
+    PTX_GEOMETRY_ACUBE,
+    PTX_GEOMETRY_2DMS,
+    PTX_GEOMETRY_A2DMS
+} ptx_geometry;
+
+/* What txq and suq ask. */
+typedef enum ptx_query {
+    PTX_QUERY_WIDTH,
+    PTX_QUERY_HEIGHT,
+    PTX_QUERY_DEPTH,
+    PTX_QUERY_CHANNEL_DATA_TYPE,
+    PTX_QUERY_CHANNEL_ORDER,
+    PTX_QUERY_ARRAY_SIZE,
+    PTX_QUERY_MEMORY_LAYOUT, /* surfaces have those up to here */
+    PTX_QUERY_NORMALIZED_COORDS,
+    PTX_QUERY_NUM_MIPMAP_LEVELS,
+    PTX_QUERY_NUM_SAMPLES,
+    PTX_QUERY_FILTER_MODE, /* of samplers */
+    PTX_QUERY_ADDR_MODE,
+    PTX_QUERY_FORCE_UNNORMALIZED_COORDS
+} ptx_query;
 
 typedef enum ptx_proxy {
     PTX_PROXY_ALIAS,

@@ -116,6 +116,26 @@
 #define REPLACE (K(MODE) | K(FIELD) | K(SPACE) | PTX_B1024)
 #define MAP (SPACE(GLOBAL) | SPACE(SHARED_CTA)) /* where a tensor map may lie */
 #define EVICT(name) (1ull << PTX_EVICT_##name)
+#define GEOMETRY(name) (1ull << PTX_GEOMETRY_##name)
+#define QUERY(name) (1ull << PTX_QUERY_##name)
+#define IMAGES (GEOMETRY(1D) | GEOMETRY(2D) | GEOMETRY(3D) | GEOMETRY(A1D) | GEOMETRY(A2D))
+#define CUBES (GEOMETRY(CUBE) | GEOMETRY(ACUBE))
+#define GATHERED (GEOMETRY(2D) | GEOMETRY(A2D) | CUBES)
+#define SURFACE (K(GEOMETRY) | K(BOUNDARY))
+/* A fetch: from level 0, from a level, from where the gradients say. */
+#define TEXTURE(may, must, pattern)                                                                    \
+    FORM(T2(F32 | INT32, F32), K(GEOMETRY) | K(VECTOR) | (may), K(GEOMETRY) | K(VECTOR) | (must), 0, pattern, 0, 0, \
+         ONLY(GEOMETRY, IMAGES | CUBES), ONLY(VECTOR, VECTORS(4)))                                     \
+    FORM(T2(F32 | INT32, S32), K(GEOMETRY) | K(VECTOR) | (may), K(GEOMETRY) | K(VECTOR) | (must), 0, pattern, 0, 0, \
+         ONLY(GEOMETRY, IMAGES | GEOMETRY(2DMS) | GEOMETRY(A2DMS)), ONLY(VECTOR, VECTORS(4)))          \
+    FORM(T2(F16, F32), K(GEOMETRY) | K(VECTOR) | (may), K(GEOMETRY) | K(VECTOR) | (must), 0, pattern, 42, 53, \
+         ONLY(GEOMETRY, IMAGES | CUBES), ONLY(VECTOR, VECTORS(4)))                                     \
+    FORM(T2(F16, S32), K(GEOMETRY) | K(VECTOR) | (may), K(GEOMETRY) | K(VECTOR) | (must), 0, pattern, 42, 53, \
+         ONLY(GEOMETRY, IMAGES | GEOMETRY(2DMS) | GEOMETRY(A2DMS)), ONLY(VECTOR, VECTORS(4)))          \
+    FORM(T2(F16X2, F32), K(GEOMETRY) | K(VECTOR) | (may), K(GEOMETRY) | K(VECTOR) | (must), 0, pattern, 42, 53, \
+         ONLY(GEOMETRY, IMAGES | CUBES), ONLY(VECTOR, VECTORS(2)))                                     \
+    FORM(T2(F16X2, S32), K(GEOMETRY) | K(VECTOR) | (may), K(GEOMETRY) | K(VECTOR) | (must), 0, pattern, 42, 53, \
+         ONLY(GEOMETRY, IMAGES | GEOMETRY(2DMS) | GEOMETRY(A2DMS)), ONLY(VECTOR, VECTORS(2)))
 #define LOADING (MODE(TILE) | MODE(GATHER4) | MODE(IM2COL) | MODE(IM2COL_W) | MODE(IM2COL_W_128))
 #define ARRIVING ORDERS(ORDER(RELEASE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))
 #define WAITING ORDERS(ORDER(ACQUIRE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))

@@ -162,6 +162,7 @@ static bool target(ptx_parser *p)
         } else if (text.bytes == 5 && !memcmp(text.at, "debug", 5)) {
             known = p->module->debug = true;
         }
+        p->module->texmode_independent |= text.bytes == 19 && !memcmp(text.at, others[1], 19);
         for (size_t i = 0; !known && i < KR_COUNT(others); i++)
             known = text.bytes == strlen(others[i]) && !memcmp(text.at, others[i], text.bytes);
         if (!known) {

@@ -107,7 +107,8 @@ typedef enum ptx_flag {
     PTX_MULTICAST_ALL = 1ull << 40, PTX_IS_CANCELED = 1ull << 41, /* clusterlaunchcontrol */
     PTX_B1024 = 1ull << 42, /* tensormap.replace */
     PTX_MBARRIER_INIT = 1ull << 43, /* fence */
-    PTX_TENSORMAP = 1ull << 44 /* prefetch */
+    PTX_TENSORMAP = 1ull << 44, /* prefetch */
+    PTX_BASE = 1ull << 45, PTX_LEVEL = 1ull << 46, PTX_GRAD = 1ull << 47 /* tex, txq */
 } ptx_flag;
 
 typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;
@@ -376,6 +377,7 @@ typedef struct ptx_module {
     char suffix;         /* 0, 'a', 'f' */
     int address_bits;    /* 64 */
     bool debug;
+    bool texmode_independent; /* samplers are named apart from textures */
     ptx_variable *variables; /* module scope, in order */
     ptx_function *functions; /* in order; declarations without body included, merged with their definition */
     ptx_file *files;
