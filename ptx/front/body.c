@@ -697,18 +697,38 @@ static void call_prototype(ptx_parser *p, ptx_text label_text, unsigned line)
 static void call_targets(ptx_parser *p, ptx_text label_text, unsigned line)
 {
     ptx_name *name = kr__ptx_declare(p, label_text, line, PTX_NAME_PROTOTYPE);
+    size_t n = 0, capacity = 0;
+    const ptx_function **targets = NULL;
     do {
         const unsigned at = p->token.line;
         ptx_text text;
         if (!kr__ptx_expect_word(p, &text))
             return;
         const ptx_name *target = kr__ptx_lookup(p, text);
-        if (!target || target->kind != PTX_NAME_FUNCTION)
+        if (!target || target->kind != PTX_NAME_FUNCTION) {
             unknown_symbol(p, text, at);
-        else if (name)
-            name->thing = kr__ptx_use(target);
+            continue;
+        }
+        if (n == capacity) {
+            capacity = capacity ? 4 * capacity : 4;
+            const ptx_function **more = kr__ptx_new(p, capacity * sizeof *more);
+            if (!more)
+                return;
+            if (n)
+                memcpy(more, targets, n * sizeof *more);
+            targets = more;
+        }
+        targets[n++] = kr__ptx_use(target);
     } while (kr__ptx_accept(p, ','));
-    if (name && !name->thing)
+    ptx_function *prototype = n ? kr__ptx_new(p, sizeof *prototype) : NULL;
+    if (prototype) {
+        *prototype = *targets[0];
+        prototype->targets = targets;
+        prototype->n_targets = n;
+    }
+    if (name)
+        name->thing = prototype;
+    if (name && !prototype)
         name->kind = PTX_NAME_LABEL;
     kr__ptx_expect(p, ';');
 }

@@ -243,6 +243,17 @@ uint64_t kr__ptx_targets_at(int isa);                     /* those of a .version
 const char *kr__ptx_lowest_target(uint64_t set, int *sm); /* NULL: there is none */
 bool kr__ptx_version_known(int isa);
 
+/* ---- printing (print.c, print_module.c) ---- */
+
+typedef struct ptx_printer {
+    const ptx_function *function;
+    const ptx_names *names; /* by a thing's address: what it is called in the text; NULL: as in the module */
+} ptx_printer;
+
+/* What to call a register, variable, function, label, prototype, list of targets. */
+const char *kr__ptx_printed_name(const ptx_printer *p, const void *thing, const char *name);
+void kr__ptx_print_named(const ptx_printer *p, const ptx_instr *instr, kr__text *to);
+
 /* ---- the parser (parser.c: what all stand on; parse.c: module scope; variable.c, function.c: declarations;
  * body.c: function bodies; check.c: instructions) ---- */
 
@@ -358,6 +369,10 @@ typedef struct ptx_declaration {
     ptx_type type;
     unsigned alignment; /* 0: the type's */
     unsigned vector;
+    bool is_managed, is_unified, is_pointer;
+    uint64_t uuid[2];
+    ptx_space pointer_space;
+    unsigned pointer_alignment;
 } ptx_declaration;
 
 /* An array's dimensions. */

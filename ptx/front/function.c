@@ -26,6 +26,8 @@ static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, 
     variable->is_parameter = true;
     if (of.type == PTX_PRED && of.space == PTX_SPACE_PARAM)
         kr__ptx_check_declaration(p, &of, text, line);
+    if (of.is_pointer && !function->is_entry)
+        kr__ptx_error(p, line, "Illegal placement of kernel parameter attribute");
     if (of.vector)
         kr__ptx_error(p, line, "Variable '%s' cannot be allocated in .param state space", variable->name);
     if (array.is_open)
@@ -141,6 +143,8 @@ static bool directives(ptx_parser *p, ptx_function *function)
             kr__ptx_advance(p);
             if (words[i].to && !triple(p, words[i].text, words[i].to))
                 return false;
+            function->explicitcluster |= !strcmp(words[i].text, ".explicitcluster");
+            function->blocksareclusters |= !strcmp(words[i].text, ".blocksareclusters");
         } else if (kr__ptx_at_dotted(p, ".pragma")) {
             last = kr__ptx_pragma(p, last);
         } else if (!function->is_entry && kr__ptx_accept_dotted(p, ".noreturn")) {
@@ -151,6 +155,7 @@ static bool directives(ptx_parser *p, ptx_function *function)
     }
     function->minnctapersm = minimum[0];
     function->maxnreg = maxnreg[0];
+    function->maxclusterrank = rank[0];
     if (function->maxntid[0] && function->reqntid[0])
         conflict(p, ".maxntid", ".reqntid");
     if (function->reqnctapercluster[0] && rank[0])

@@ -58,7 +58,9 @@ ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last)
 
 static void file(ptx_parser *p)
 {
+    const char *begin = p->token.text.at;
     int64_t index, ignored;
+    kr__ptx_advance(p);
     ptx_file *entry = kr__ptx_new(p, sizeof *entry);
     if (!entry || !kr__ptx_integer(p, &index))
         return;
@@ -75,6 +77,7 @@ static void file(ptx_parser *p)
         ;
     *p->last_file = entry;
     p->last_file = &entry->next;
+    p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }
 
 static void section(ptx_parser *p)
@@ -96,7 +99,7 @@ static void section(ptx_parser *p)
 
 void kr__ptx_file_or_section(ptx_parser *p)
 {
-    if (kr__ptx_accept_dotted(p, ".file"))
+    if (kr__ptx_at_dotted(p, ".file"))
         file(p);
     else if (kr__ptx_at_dotted(p, ".section"))
         section(p);
@@ -140,7 +143,13 @@ static bool target(ptx_parser *p)
                          "Missing .target directive at start of file 'application ptx input'");
         return false;
     }
-    static const char *const others[] = {"texmode_unified", "texmode_independent", "map_f64_to_f32"};
+    const struct {
+        const char *text;
+        bool *to;
+    } others[] = {{"debug", &p->module->debug},
+                  {"texmode_unified", &p->module->texmode_unified},
+                  {"texmode_independent", &p->module->texmode_independent},
+                  {"map_f64_to_f32", &p->module->map_f64_to_f32}};
     int isa = 0;
     unsigned line;
     do {
@@ -159,12 +168,11 @@ static bool target(ptx_parser *p)
             p->module->sm = sm;
             p->module->suffix = suffix;
             kr__format(p->module->target, sizeof p->module->target, "%.*s", (int)text.bytes, text.at);
-        } else if (text.bytes == 5 && !memcmp(text.at, "debug", 5)) {
-            known = p->module->debug = true;
         }
         p->module->texmode_independent |= text.bytes == 19 && !memcmp(text.at, others[1], 19);
         for (size_t i = 0; !known && i < KR_COUNT(others); i++)
-            known = text.bytes == strlen(others[i]) && !memcmp(text.at, others[i], text.bytes);
+            if (text.bytes == strlen(others[i].text) && !memcmp(text.at, others[i].text, text.bytes))
+                known = *others[i].to = true;
         if (!known) {
             kr__ptx_fatal_of(p, PTX_PROBLEM_TARGET, line, "Unsupported .target '%.*s'", (int)text.bytes,
                              text.at);

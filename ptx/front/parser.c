@@ -186,7 +186,10 @@ static ptx_name *materialise(ptx_parser *p, ptx_block *block, ptx_text text, uin
         name = kr__ptx_add_name(&p->module->arena, &block->names, text, hash, PTX_NAME_REGISTER);
         if (name)
             name->thing = kr__ptx_new_register(p, text, type);
-        return name && name->thing ? name : NULL;
+        if (!name || !name->thing)
+            return NULL;
+        ((ptx_register *)name->thing)->is_of_range = true;
+        return name;
     }
     return NULL;
 }

@@ -214,11 +214,18 @@ struct ptx_variable {
     ptx_space space;
     ptx_linkage linkage;
     ptx_type type; /* of an element */
+    uint8_t vector; /* .v2, .v4: so many of them are an element of the array; 0: none */
+    bool is_managed, is_unified; /* .attribute(.managed), .attribute(.unified(uuid[0], uuid[1])) */
+    uint64_t uuid[2];
+    bool is_pointer;          /* a parameter's .ptr: what it points to, */
+    ptx_space pointer_space;  /* GENERIC: not said */
+    unsigned pointer_alignment; /* 0: not said */
     unsigned alignment; /* bytes; the type's own where none was written */
     size_t bytes;       /* whole; 0: unsized (`.extern .shared .b8 s[];`) */
     bool is_array;
     bool is_parameter; /* formal: in a function's params or returns */
     const uint8_t *initial; /* `bytes` of them, or NULL: zero */
+    const char *opaque;     /* of a texref, samplerref, surfref: its initial value as written, or NULL */
     ptx_relocation *relocations;
     size_t offset; /* of a parameter: in the parameter block (kernel parameters: as the driver packs them) */
     unsigned line;
@@ -230,6 +237,7 @@ struct ptx_variable {
 typedef struct ptx_register {
     const char *name;
     ptx_type type;
+    bool is_of_range;
     unsigned index; /* in ptx_function.registers */
 } ptx_register;
 
@@ -345,8 +353,11 @@ struct ptx_function {
     ptx_mark *marks;                 /* of the body */
     ptx_mark *pragmas;               /* before it */
     unsigned maxntid[3], reqntid[3]; /* 0: not given */
-    unsigned minnctapersm, maxnreg;
+    unsigned minnctapersm, maxnreg, maxclusterrank;
     unsigned reqnctapercluster[3];
+    bool explicitcluster, blocksareclusters;
+    const ptx_function **targets; /* a prototype that .calltargets gave: all of them have it */
+    size_t n_targets;
     unsigned line;
     ptx_function *next;
 };
@@ -376,12 +387,12 @@ typedef struct ptx_module {
     int sm;              /* 90 */
     char suffix;         /* 0, 'a', 'f' */
     int address_bits;    /* 64 */
-    bool debug;
+    bool debug, texmode_unified, map_f64_to_f32;
     bool texmode_independent; /* samplers are named apart from textures */
     ptx_variable *variables; /* module scope, in order */
     ptx_function *functions; /* in order; declarations without body included, merged with their definition */
     ptx_file *files;
-    ptx_mark *marks; /* .pragma and .section of module scope */
+    ptx_mark *marks; /* .file, .section and .pragma of module scope */
     size_t n_entries;
     ptx_needs needs;
 } ptx_module;
@@ -430,5 +441,9 @@ int kr__ptx_target_isa(const char *target);      /* the first .version that has 
 
 /* The instruction as PTX text ("fma.rn.f32 %f4, %f1, %f2, %f3;"), for messages and traces. */
 void kr__ptx_print_instr(const ptx_function *function, const ptx_instr *instr, kr__text *to);
+
+/* The module as PTX text, which parses to the same module again: in one block a function, where names that would meet
+ * get a letter ("t$a"). False: out of memory, or a value that no PTX text can have. */
+bool kr__ptx_print_module(const ptx_module *module, kr__text *to);
 
 #endif

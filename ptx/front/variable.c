@@ -32,15 +32,49 @@ static bool alignment(ptx_parser *p, unsigned *ret)
     return true;
 }
 
-/* .ptr .global .align N: what a parameter points to is nothing to us. */
-static bool pointer(ptx_parser *p)
+/* .ptr .global .align N: a promise about what a kernel's parameter points to */
+static bool pointer(ptx_parser *p, ptx_declaration *to)
 {
-    unsigned ignored;
+    const unsigned line = p->token.line;
     if (!kr__ptx_accept_dotted(p, ".ptr"))
         return true;
-    if (kr__ptx_space_at(p) != PTX_SPACE_GENERIC)
+    kr__ptx_has(p, line, "kernel parameter pointer attribute", 22, 0);
+    to->is_pointer = true;
+    to->pointer_space = kr__ptx_space_at(p);
+    if (to->pointer_space == PTX_SPACE_REG || to->pointer_space == PTX_SPACE_PARAM) {
+        kr__ptx_syntax_error(p);
+        return false;
+    }
+    if (to->pointer_space != PTX_SPACE_GENERIC)
         kr__ptx_advance(p);
-    return !kr__ptx_accept_dotted(p, ".align") || alignment(p, &ignored);
+    return !kr__ptx_accept_dotted(p, ".align") || alignment(p, &to->pointer_alignment);
+}
+
+/* .attribute(.managed, .unified(19, 95)) */
+static bool attributes(ptx_parser *p, ptx_declaration *to)
+{
+    if (!kr__ptx_expect(p, '('))
+        return false;
+    do {
+        const unsigned line = p->token.line;
+        int64_t half[2];
+        if (kr__ptx_accept_dotted(p, ".managed")) {
+            to->is_managed = true;
+            kr__ptx_has(p, line, ".managed", 40, 30);
+        } else if (kr__ptx_accept_dotted(p, ".unified")) {
+            if (!kr__ptx_expect(p, '(') || !kr__ptx_integer(p, &half[0]) || !kr__ptx_expect(p, ',') ||
+                !kr__ptx_integer(p, &half[1]) || !kr__ptx_expect(p, ')'))
+                return false;
+            to->is_unified = true;
+            to->uuid[0] = (uint64_t)half[0];
+            to->uuid[1] = (uint64_t)half[1];
+            kr__ptx_has(p, line, ".unified", 80, 90);
+        } else {
+            kr__ptx_syntax_error(p);
+            return false;
+        }
+    } while (kr__ptx_accept(p, ','));
+    return kr__ptx_expect(p, ')');
 }
 
 /* .align N, .attribute(...), .v4: in any number; then the type, and .ptr */
@@ -51,17 +85,13 @@ bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
         if (type) {
             to->type = type;
             kr__ptx_advance(p);
-            return pointer(p);
+            return pointer(p, to);
         }
         if (kr__ptx_accept_dotted(p, ".align")) {
             if (!alignment(p, &to->alignment))
                 return false;
         } else if (kr__ptx_accept_dotted(p, ".attribute")) {
-            if (!kr__ptx_expect(p, '('))
-                return false;
-            while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, ')'))
-                kr__ptx_advance(p);
-            if (!kr__ptx_expect(p, ')'))
+            if (!attributes(p, to))
                 return false;
         } else if (kr__ptx_at_dotted(p, ".v2") || kr__ptx_at_dotted(p, ".v4") ||
                    kr__ptx_at_dotted(p, ".v8")) {
@@ -88,6 +118,13 @@ ptx_variable *kr__ptx_new_variable(ptx_parser *p, const ptx_declaration *of, ptx
                                .space = of->space,
                                .linkage = of->linkage,
                                .type = of->type,
+                               .vector = (uint8_t)of->vector,
+                               .is_managed = of->is_managed,
+                               .is_unified = of->is_unified,
+                               .uuid = {of->uuid[0], of->uuid[1]},
+                               .is_pointer = of->is_pointer,
+                               .pointer_space = of->pointer_space,
+                               .pointer_alignment = of->pointer_alignment,
                                .bytes = bytes,
                                .line = line};
     variable->alignment = of->alignment ? of->alignment : bytes ? (unsigned)bytes : 1;
@@ -275,8 +312,12 @@ static bool initialiser(ptx_parser *p, ptx_variable *variable, const ptx_shape *
     if (variable->linkage == PTX_LINK_EXTERN)
         kr__ptx_error(p, p->token.line, "No initial value is allowed for external symbol '%s'",
                       variable->name);
-    if (variable->type >= PTX_TEXREF)
-        return kr__ptx_skip_opaque(p);
+    if (variable->type >= PTX_TEXREF) {
+        const char *begin = p->token.text.at;
+        if (kr__ptx_skip_opaque(p))
+            variable->opaque = kr__arena_text(&p->module->arena, begin, (size_t)(p->last_end - begin));
+        return variable->opaque;
+    }
     filling to = {.variable = variable, .shape = of, .capacity = variable->bytes};
     if (of->is_open)
         to.capacity *= count_elements(p);
@@ -309,6 +350,8 @@ void kr__ptx_check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_tex
                       name.at);
     else if (!((everywhere | (is_register ? 1ull << PTX_PRED : opaque)) >> of->type & 1))
         kr__ptx_error(p, line, "Illegal type '.%s' for variable declaration", kr__ptx_type_name(of->type));
+    else if (of->is_managed && of->space != PTX_SPACE_GLOBAL)
+        kr__ptx_error(p, line, "Illegal attribute '.managed' for symbol '%.*s'", (int)name.bytes, name.at);
     else if (p->function)
         return;
     else if (of->space == PTX_SPACE_REG || of->space == PTX_SPACE_LOCAL)

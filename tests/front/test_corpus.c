@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All PTX that nvcc makes of the files in cuda/ and of the ops is read, for three targets and with debug
  * information; and ptxas agrees on the least .version and .target that it needs. Skipped without nvcc. */
-#include "ptx/front/ptx.h"
+#include "same.h"
 
+#include <elf.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,59 @@ static bool needs_exactly(const ptx_module *module, const char *text)
     return ok;
 }
 
+/* ---- a printed module is the same machine code ---- */
+
+static bool assemble(const char *text, size_t bytes, const char *target, char **ret_cubin)
+{
+    char ptx[64], cubin[64];
+    size_t n;
+    kr__format(ptx, sizeof ptx, "%s/text.ptx", folder);
+    kr__format(cubin, sizeof cubin, "%s/text.cubin", folder);
+    FILE *file = fopen(ptx, "w");
+    bool ok = file && fwrite(text, 1, bytes, file) == bytes;
+    ok = file && !fclose(file) && ok && run("'%s' -arch=%s -c -o %s %s", ptxas, target, cubin, ptx) &&
+         kr__file_read(cubin, ret_cubin, &n, NULL) == KR_OK;
+    remove(ptx);
+    remove(cubin);
+    return ok;
+}
+
+/* All sections but those of symbols: in the names of shared variables ptxas counts what is declared before
+ * them. And debug information has the lines of the text. */
+static bool same_cubin(const char *a, const char *b)
+{
+    enum { CUDA_SHARED = SHT_LOPROC + 0xa };
+    const Elf64_Ehdr *head = (const void *)a, *other = (const void *)b;
+    const Elf64_Shdr *s = (const void *)(a + head->e_shoff), *t = (const void *)(b + other->e_shoff);
+    bool ok = head->e_shnum == other->e_shnum;
+    for (size_t i = 1; ok && i < head->e_shnum; i++) {
+        const char *name = a + s[head->e_shstrndx].sh_offset + s[i].sh_name;
+        if (s[i].sh_type == SHT_STRTAB || s[i].sh_type == SHT_SYMTAB || strstr(name, "debug_"))
+            continue;
+        const bool is_empty = s[i].sh_type == SHT_NOBITS || s[i].sh_type == CUDA_SHARED;
+        ok = s[i].sh_size == t[i].sh_size &&
+             (is_empty || !memcmp(a + s[i].sh_offset, b + t[i].sh_offset, s[i].sh_size));
+        if (!ok)
+            printf("  section %s differs\n", name);
+    }
+    return ok;
+}
+
+static bool prints_the_same(const ptx_module *module, const char *text, size_t bytes)
+{
+    kr__text printed = {0};
+    char *one = NULL, *other = NULL;
+    bool ok = survives_printing(module, &printed);
+    /* for a debugger ptxas numbers symbols as they are declared, and code has the numbers */
+    if (!module->debug)
+        ok = ok && assemble(text, bytes, module->target, &one) &&
+             assemble(printed.data, printed.bytes, module->target, &other) && same_cubin(one, other);
+    kr__text_free(&printed);
+    free(one);
+    free(other);
+    return ok;
+}
+
 static bool prove(const char *path)
 {
     char *text;
@@ -93,7 +147,7 @@ static bool prove(const char *path)
         n += function->n_instrs;
     printf("%s: %zu instructions\n%s", path, n, problem.log.data ? problem.log.data : "");
     if (ok)
-        ok = needs_exactly(module, text);
+        ok = needs_exactly(module, text) && prints_the_same(module, text, bytes);
     kr__text_free(&problem.log);
     kr__ptx_module_free(&module);
     free(text);

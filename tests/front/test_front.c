@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The PTX front end against ptxas (data/judged.tsv holds its verdicts; where it is installed it is asked
  * again), against the text that it read, and against damage. */
-#include "ptx/front/ptx.h"
+#include "same.h"
 
 #include <check.h>
+#include <glob.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,18 @@ static void plain_log(kr__text *to)
     }
 }
 
+static void write_judged(const judged *row, kr__text *to)
+{
+    if (row->kind == 'I') {
+        frame_begin(to, row->version, row->target);
+        kr__text_add_bytes(to, row->ptx, strlen(row->ptx));
+        frame_end(to);
+    } else {
+        kr__text_add(to, ".version %s\n.target %s\n.address_size 64\n%s", row->version, row->target,
+                     row->ptx);
+    }
+}
+
 START_TEST(verdicts_are_those_of_ptxas)
 {
     size_t bytes, n, wrong = 0;
@@ -133,14 +146,7 @@ START_TEST(verdicts_are_those_of_ptxas)
     ck_assert_uint_gt(n, 1500);
     for (size_t i = 0; i < n; i++) {
         kr__text ptx = {0}, said = {0};
-        if (rows[i].kind == 'I') {
-            frame_begin(&ptx, rows[i].version, rows[i].target);
-            kr__text_add_bytes(&ptx, rows[i].ptx, strlen(rows[i].ptx));
-            frame_end(&ptx);
-        } else {
-            kr__text_add(&ptx, ".version %s\n.target %s\n.address_size 64\n%s", rows[i].version,
-                         rows[i].target, rows[i].ptx);
-        }
+        write_judged(&rows[i], &ptx);
         const bool accepted = parse(ptx.data);
         plain_log(&said);
         if (accepted != (rows[i].verdict == '+') ||
@@ -316,6 +322,55 @@ START_TEST(instructions_print_as_they_were_written)
     ck_assert_uint_gt(n, 150);
     free(text);
     done();
+}
+END_TEST
+
+static bool prints(const char *what)
+{
+    kr__text text = {0};
+    const bool ok = survives_printing(module, &text);
+    if (!ok)
+        printf("%s\n%s\n", what, text.data ? text.data : "");
+    kr__text_free(&text);
+    return ok;
+}
+
+/* All that ptxas accepts in the table, and every PTX file of the tests. */
+START_TEST(modules_print_as_they_were_read)
+{
+    size_t bytes, n, n_printed = 0, n_wrong = 0;
+    char *file = data_file("judged.tsv", &bytes);
+    judged *rows = judgements(file, &n);
+    for (size_t i = 0; i < n; i++) {
+        kr__text ptx = {0};
+        write_judged(&rows[i], &ptx);
+        if (parse(ptx.data)) {
+            n_printed++;
+            n_wrong += !prints(rows[i].ptx);
+        }
+        kr__text_free(&ptx);
+    }
+    ck_assert_uint_gt(n_printed, 700);
+    free(rows);
+    free(file);
+    glob_t files = {0};
+    const char *const folders[] = {"front/data", "vm", "fuzz/corpus/vm", "fuzz/corpus/ptx"};
+    for (size_t i = 0; i < KR_COUNT(folders); i++) {
+        char pattern[1024];
+        kr__format(pattern, sizeof pattern, "%s/%s/*.ptx", KR_TESTS, folders[i]);
+        glob(pattern, i ? GLOB_APPEND : 0, NULL, &files);
+    }
+    ck_assert_uint_gt(files.gl_pathc, 10);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        char *text;
+        ck_assert_int_eq(kr__file_read(files.gl_pathv[i], &text, &bytes, NULL), KR_OK);
+        if (parse_bytes(text, bytes, 0))
+            n_wrong += !prints(files.gl_pathv[i]);
+        free(text);
+    }
+    globfree(&files);
+    done();
+    ck_assert_uint_eq(n_wrong, 0);
 }
 END_TEST
 
@@ -610,6 +665,7 @@ int main(void)
     tcase_add_test(tests, installed_ptxas_still_says_so);
     tcase_add_test(tests, header);
     tcase_add_test(tests, instructions_print_as_they_were_written);
+    tcase_add_test(tests, modules_print_as_they_were_read);
     tcase_add_test(tests, parameters_lie_where_the_driver_puts_them);
     tcase_add_test(tests, fields);
     tcase_add_test(tests, labels_and_blocks);
