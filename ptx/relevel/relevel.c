@@ -103,6 +103,8 @@ typedef struct editor {
     unsigned serial;
     size_t n_rewritten;
     kr__text *output;
+    ptx_level needs; /* of the first instruction that there is no way for; isa 0: none */
+    const char *needed_at;
 } editor;
 
 static void copy(const editor *e, const char *at, const char *end)
@@ -110,27 +112,35 @@ static void copy(const editor *e, const char *at, const char *end)
     kr__text_add_bytes(e->output, at, (size_t)(end - at));
 }
 
+static bool edit_instruction(editor *e, const ptx_statement *s, unsigned depth);
+
 /* What a rule makes may need rules itself. */
+static void edit_made(editor *e, const kr__text *made, unsigned depth)
+{
+    ptx_reader reader = {.at = made->data, .end = made->data + made->bytes, .depth = 1};
+    const char *copied = reader.at;
+    ptx_statement s;
+    for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
+        copy(e, copied, s.whole.at);
+        if (!edit_instruction(e, &s, depth))
+            copy(e, s.whole.at, reader.at);
+        copied = reader.at;
+    }
+    copy(e, copied, reader.end);
+}
+
 static bool edit_instruction(editor *e, const ptx_statement *s, unsigned depth)
 {
     enum { MAX_DEPTH = 8 };
-    kr__text made = {0};
-    const bool done = depth < MAX_DEPTH && kr__ptx_rewrite(e->rules, s, &e->serial, &made);
-    if (done && made.data) {
-        ptx_reader reader = {.at = made.data, .end = made.data + made.bytes, .depth = 1};
-        const char *copied = reader.at;
-        ptx_statement inner;
-        for (kr__ptx_next_statement(&reader, &inner); inner.kind; kr__ptx_next_statement(&reader, &inner)) {
-            copy(e, copied, inner.whole.at);
-            if (!edit_instruction(e, &inner, depth + 1))
-                copy(e, inner.whole.at, reader.at);
-            copied = reader.at;
-        }
-        copy(e, copied, reader.end);
-    }
-    e->output->failed |= made.failed;
-    kr__text_free(&made);
-    return done;
+    kr__text text = {0};
+    const ptx_made made = depth < MAX_DEPTH ? kr__ptx_rewrite(e->rules, s, &e->serial, &text) : (ptx_made){0};
+    if (made.needs.isa && !e->needs.isa)
+        e->needs = made.needs;
+    if (text.data)
+        edit_made(e, &text, depth + 1);
+    e->output->failed |= text.failed;
+    kr__text_free(&text);
+    return made.rule;
 }
 
 static void edit_statement(editor *e, const ptx_statement *s)
@@ -151,10 +161,12 @@ static void edit_statement(editor *e, const ptx_statement *s)
         copy(e, s->whole.at, e->to.isa < INLINED_ISA ? s->value.at : end);
         break;
     default:
-        if (edit_instruction(e, s, 0))
-            e->n_rewritten++;
-        else
+        if (!edit_instruction(e, s, 0))
             copy(e, s->whole.at, end);
+        else if (e->needs.isa && !e->needed_at)
+            e->needed_at = s->whole.at;
+        else
+            e->n_rewritten++;
     }
 }
 
@@ -170,31 +182,6 @@ static unsigned first_serial(ptx_slice text)
         next = serial >= next ? serial + 1 : next;
     }
     return next;
-}
-
-/* The input with that header, at that level. */
-static kr_status edit(job *j, header to, ptx_level level)
-{
-    ptx_rules *rules = kr__ptx_rules_create(level);
-    if (!rules)
-        return KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for the rules of relevelling");
-    kr__text_free(&j->output);
-    editor e = {.rules = rules, .to = to, .serial = first_serial(j->input), .output = &j->output};
-    ptx_reader reader = {.at = j->input.at, .end = j->input.at + j->input.bytes};
-    const char *copied = reader.at;
-    ptx_statement s;
-    for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
-        copy(&e, copied, s.whole.at);
-        edit_statement(&e, &s);
-        copied = reader.at;
-    }
-    copy(&e, copied, reader.end);
-    j->to = to;
-    j->n_rewritten = e.n_rewritten;
-    kr__ptx_rules_destroy(&rules);
-    return j->output.failed
-               ? KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of PTX", j->input.bytes)
-               : KR_OK;
 }
 
 /* ---- judging ---- */
@@ -221,16 +208,54 @@ static ptx_slice line_of(ptx_slice text, unsigned line)
     return (ptx_slice){at, (size_t)(stop - at)};
 }
 
-static kr_status refuse(job *j, const ptx_problem *problem)
+static unsigned line_number(ptx_slice text, const char *at)
 {
-    const ptx_slice line = line_of(j->input, problem->line), what = first_error(&problem->log);
+    unsigned line = 1;
+    for (const char *c = text.at; (c = memchr(c, '\n', (size_t)(at - c))); c++)
+        line++;
+    return line;
+}
+
+static kr_status refuse(job *j, unsigned line_at, ptx_slice why, const char *log)
+{
+    const ptx_slice line = line_of(j->input, line_at);
     KR_FAIL(j->err, KR_NOT_ON_THIS_DEVICE, "line %u, \"%.*s\", cannot be said in PTX %d.%d for %s: %.*s",
-            problem->line, (int)(line.bytes < 200 ? line.bytes : 200), line.at, j->to.isa / 10,
-            j->to.isa % 10, j->to.target, (int)what.bytes, what.at);
-    if (j->err) /* nothing is built of it that nobody wants */
-        kr__error_log(j->err, problem->log.data ? problem->log.data : "");
+            line_at, (int)(line.bytes < 200 ? line.bytes : 200), line.at, j->to.isa / 10, j->to.isa % 10,
+            j->to.target, (int)why.bytes, why.at);
+    kr__error_log(j->err, log);
     kr__error_advice(j->err, "Relevel to a newer driver or target, or compile the source for an older one.");
     return KR_NOT_ON_THIS_DEVICE;
+}
+
+/* The input with that header, at that level. */
+static kr_status edit(job *j, header to, ptx_level level)
+{
+    ptx_rules *rules = kr__ptx_rules_create(level);
+    if (!rules)
+        return KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for the rules of relevelling");
+    kr__text_free(&j->output);
+    editor e = {.rules = rules, .to = to, .serial = first_serial(j->input), .output = &j->output};
+    ptx_reader reader = {.at = j->input.at, .end = j->input.at + j->input.bytes};
+    const char *copied = reader.at;
+    ptx_statement s;
+    for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
+        copy(&e, copied, s.whole.at);
+        edit_statement(&e, &s);
+        copied = reader.at;
+    }
+    copy(&e, copied, reader.end);
+    j->to = to;
+    j->n_rewritten = e.n_rewritten;
+    kr__ptx_rules_destroy(&rules);
+    if (e.needs.isa && !j->output.failed) {
+        char why[80];
+        kr__format(why, sizeof why, "it needs PTX ISA .version %d.%d and .target sm_%d or later",
+                   e.needs.isa / 10, e.needs.isa % 10, e.needs.sm);
+        return refuse(j, line_number(j->input, e.needed_at), (ptx_slice){why, strlen(why)}, "");
+    }
+    return j->output.failed
+               ? KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of PTX", j->input.bytes)
+               : KR_OK;
 }
 
 /* Is the text right? *ret_module may be NULL: not wanted. */
@@ -263,7 +288,7 @@ static kr_status judge_output(job *j, ptx_needs *ret_needs)
                          (int)what.bytes, what.at);
         kr__error_log(j->err, own.log.data ? own.log.data : "");
     } else if (status == KR_NOT_ON_THIS_DEVICE) {
-        status = refuse(j, &problem);
+        status = refuse(j, problem.line, first_error(&problem.log), problem.log.data ? problem.log.data : "");
     }
     kr__text_free(&problem.log);
     kr__text_free(&own.log);

@@ -52,9 +52,14 @@ typedef struct ptx_rules ptx_rules;
 ptx_rules *kr__ptx_rules_create(ptx_level goal); /* NULL: out of memory */
 void kr__ptx_rules_destroy(ptx_rules **rules);
 
-/* Adds what says the same at that level, on as many lines, and returns the row's name; NULL: no row is for
- * it, and nothing is added. `serial` is for names that stand nowhere else, and grows. */
-const char *kr__ptx_rewrite(const ptx_rules *rules, const ptx_statement *statement, unsigned *serial,
-                            kr__text *to);
+typedef struct ptx_made {
+    const char *rule; /* the row's name; NULL: there is none, and nothing was added */
+    ptx_level needs;  /* isa 0: what says the same was added; else nothing older says it, and this has it */
+} ptx_made;
+
+/* Adds what says the same at that level, on as many lines. `serial` is for names that stand nowhere else, and
+ * grows. */
+ptx_made kr__ptx_rewrite(const ptx_rules *rules, const ptx_statement *statement, unsigned *serial,
+                         kr__text *to);
 
 #endif

@@ -10,12 +10,14 @@ enum { MAX_WORDS = 16, MAX_OPERANDS = 8, MAX_CAPTURES = 6 };
 static const struct row {
     int isa, sm;
     enum { HINT, SPELLING, FORM } kind;
-    const char *from, *to;
+    const char *from, *to; /* to NULL: there is no way */
 } rows[] = {
 #define HINT(isa, sm, word) {isa, sm, HINT, word, ""},
 #define SPELLING(isa, sm, from, to) {isa, sm, SPELLING, from, to},
 #define FORM(isa, sm, from, to) {isa, sm, FORM, from, to},
+#define REFUSE(isa, sm, from) {isa, sm, FORM, from, NULL},
 #include "ptx/relevel/rules.def"
+#undef REFUSE
 #undef HINT
 #undef SPELLING
 #undef FORM
@@ -404,14 +406,30 @@ static void add_line_ends(kr__text *to, ptx_slice whole)
     }
 }
 
-static const char *rewrite_form(const ptx_rules *rules, const ptx_statement *s, const name *n,
-                                unsigned *serial, kr__text *to)
+/* By this row; false: it asks for operands that are not there. */
+static bool replace(const match *m, const name *n, const operands *o, const ptx_statement *s,
+                    unsigned *serial, kr__text *to)
+{
+    const size_t before = to->bytes;
+    writer w = {.to = to, .m = m, .n = n, .o = o, .guard = s->guard, .serial = *serial, .ok = true};
+    add_replacement(&w, m->form->row->to);
+    if (!w.ok && !to->failed)
+        to->data[to->bytes = before] = '\0';
+    if (!w.ok)
+        return false;
+    add_line_ends(to, s->whole);
+    ++*serial;
+    return true;
+}
+
+static ptx_made rewrite_form(const ptx_rules *rules, const ptx_statement *s, const name *n, unsigned *serial,
+                             kr__text *to)
 {
     match m;
     operands o = {0};
     bool has_operands = false;
-    const char *done = NULL;
-    for (size_t i = 0; i < rules->n_forms && !done; i++) {
+    ptx_made made = {0};
+    for (size_t i = 0; i < rules->n_forms && !made.rule; i++) {
         const form *f = &rules->forms[i];
         if (!match_form(f, n, &m))
             continue;
@@ -421,19 +439,13 @@ static const char *rewrite_form(const ptx_rules *rules, const ptx_statement *s, 
         }
         if (!operands_fit(f, &o))
             continue;
-        const size_t before = to->bytes;
-        writer w = {.to = to, .m = &m, .n = n, .o = &o, .guard = s->guard, .serial = *serial, .ok = true};
-        add_replacement(&w, f->row->to);
-        if (w.ok) {
-            add_line_ends(to, s->whole);
-            ++*serial;
-            done = f->row->from;
-        } else if (!to->failed) {
-            to->data[to->bytes = before] = '\0';
-        }
+        if (!f->row->to)
+            made = (ptx_made){f->row->from, {f->row->isa, f->row->sm}};
+        else if (replace(&m, n, &o, s, serial, to))
+            made.rule = f->row->from;
     }
     kr__text_free(&o.text);
-    return done;
+    return made;
 }
 
 /* NULL: no row is for it */
@@ -462,12 +474,14 @@ static const char *rewrite_word(const ptx_rules *rules, const ptx_statement *s, 
     return NULL;
 }
 
-const char *kr__ptx_rewrite(const ptx_rules *rules, const ptx_statement *statement, unsigned *serial,
-                            kr__text *to)
+ptx_made kr__ptx_rewrite(const ptx_rules *rules, const ptx_statement *statement, unsigned *serial,
+                         kr__text *to)
 {
     name n;
     if (!read_name(statement->value, &n))
-        return NULL;
-    const char *rule = rewrite_form(rules, statement, &n, serial, to);
-    return rule ? rule : rewrite_word(rules, statement, &n, to);
+        return (ptx_made){0};
+    ptx_made made = rewrite_form(rules, statement, &n, serial, to);
+    if (!made.rule)
+        made.rule = rewrite_word(rules, statement, &n, to);
+    return made;
 }

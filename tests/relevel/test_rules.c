@@ -40,10 +40,6 @@ static const char *const further[] = {
     "{.param .b32 p, q; st.param::func.b32 [p], $1; call (q), twice, (p); ld.param::func.b32 %x0, [q];} "
     "mov.b32 $0, %x0\tb32 "
     "= b32",
-    "ld.global.L2::evict_normal.v2.b64 {%y0,%y1}, [%m]; ld.global.L2::evict_first.v2.b64 {$0,%y1}, [%m]\tb64 "
-    "=",
-    "ld.global.L2::evict_last.v2.b64 {$0,%y1}, [%m]; ld.global.L2::evict_unchanged.v2.b64 {%y0,$1}, "
-    "[%m]\tb64 b64 =",
     "red.global.add.noftz.bf16x2 [%m], $1; ld.global.b32 $0, [%m]\tb32 = bf16x2",
     "@%p0 abs.bf16 $0, $1; @!%p0 redux.sync.add.u32 %x0, %t, -1; fence.acq_rel.gpu; cvt.u16.u32 $0, %x0\tb16 "
     "= bf16",
@@ -74,6 +70,7 @@ static const char *const rules[] = {
 #define HINT(isa, sm, word) word,
 #define SPELLING(isa, sm, from, to) from,
 #define FORM(isa, sm, from, to) from,
+#define REFUSE(isa, sm, from)
 #include "ptx/relevel/rules.def"
 };
 static unsigned n_used[KR_COUNT(rules)];
@@ -87,7 +84,7 @@ static void note_rules(const ptx_rules *table, const char *text, size_t bytes, u
     for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
         kr__text made = {0};
         const char *rule =
-            s.kind == PTX_STATEMENT_INSTRUCTION ? kr__ptx_rewrite(table, &s, &serial, &made) : NULL;
+            s.kind == PTX_STATEMENT_INSTRUCTION ? kr__ptx_rewrite(table, &s, &serial, &made).rule : NULL;
         for (size_t i = 0; rule && i < KR_COUNT(rules); i++)
             n_used[i] += !strcmp(rules[i], rule);
         if (rule && made.data)
