@@ -16,7 +16,7 @@ typedef struct targets {
     size_t n;
 } targets;
 
-/* virtual_arch: of PTX. */
+/* One list with commas, as it was given last. */
 static kr_status read_option(const invocation *cli, option_id id, targets *to, kr_error *err)
 {
     const char *text = cli_value(cli, id);
@@ -80,20 +80,28 @@ static void write_name(FILE *to, const char *folder, const char *name)
         }
 }
 
+/* Up to and with its last slash. */
+static char *folder_of(const char *path, bool is_folder)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = is_folder ? strlen(path) : slash ? (size_t)(slash - path) : 0;
+    char *folder = tool_alloc(n + 2);
+    memcpy(folder, path, n);
+    if (is_folder || slash)
+        folder[n] = '/';
+    return folder;
+}
+
 /* A folder's time changes when a file comes or goes; an op can include any file beside it. */
 static kr_status write_files_of(FILE *to, const char *path, kr_error *err)
 {
     struct stat info;
-    bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    char *folder = tool_alloc(strlen(path) + 3);
-    sprintf(folder, "%s%s", path, is_folder ? "/" : "");
-    if (!is_folder)
-        sprintf(strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder, "%s", "");
-    write_name(to, path, "");
+    char *folder = folder_of(path, stat(path, &info) == 0 && S_ISDIR(info.st_mode));
     DIR *dir = opendir(*folder ? folder : ".");
     kr_status status = dir ? KR_OK : tool_fail_errno(err, KR_IO, "cannot read the folder of %s", path);
+    write_name(to, "", path);
     for (struct dirent *file; dir && (file = readdir(dir));)
-        if (file->d_type == DT_REG)
+        if (file->d_type != DT_DIR) /* links to files, and what a file system does not tell */
             write_name(to, folder, file->d_name);
     if (dir)
         closedir(dir);
@@ -107,7 +115,7 @@ static kr_status write_depfile(const invocation *cli, kr_error *err)
     size_t bytes;
     kr_status status = KR_OK;
     FILE *to = tool_memory_file(&text, &bytes);
-    write_name(to, cli_value(cli, OPT_OUTPUT), "");
+    write_name(to, "", cli_value(cli, OPT_OUTPUT));
     fputc(':', to);
     for (size_t i = 0; i < cli->n_values[OPT_OPS] && !status; i++)
         status = write_files_of(to, cli->values[OPT_OPS][i], err);

@@ -518,6 +518,47 @@ START_TEST(targets_follow_the_requirements)
 }
 END_TEST
 
+/* A variant with a target of its own has images for that alone, where a GPU of it is asked for. */
+START_TEST(targets_of_ones_own)
+{
+    static const char text[] =
+        "//! op own\n//! brief b\n//! source s\n//! compare exact\n//! arg n u64 size\n"
+        "//! arg x f32[n] out\n//! variant wide cc=9.0a\n//! launch elementwise n\n"
+        "extern \"C\" __global__ void wide(uint64_t n, float *x) {}\n";
+    static const struct {
+        kr_cc cubin, ptx; /* asked for; major 0: not */
+        bool has_cubin, has_ptx;
+    } asked[] = {
+        {{9, 0, 0}, {0}, true, false},  {{9, 0, 'a'}, {7, 5, 0}, true, true},
+        {{8, 0, 0}, {0}, false, false}, {{0}, {10, 0, 0}, false, false},
+        {{0}, {0}, false, true},
+    };
+    kr_nvrtc *nvrtc;
+    kr_registry *registry = open_registry();
+    ok(kr_registry_add_source(registry, "own.cu", text, sizeof text - 1, &err));
+    ok(kr__registry_nvrtc(registry, &nvrtc, &err));
+    for (size_t i = 0; nvrtc && i < KR_COUNT(asked); i++) {
+        const kr_pack_options options = {.struct_size = sizeof options,
+                                         .cubins = &asked[i].cubin,
+                                         .n_cubins = asked[i].cubin.major > 0,
+                                         .ptx = &asked[i].ptx,
+                                         .n_ptx = asked[i].ptx.major > 0};
+        kr_pack *pack;
+        kr_pack_image image;
+        bool has[2] = {false, false};
+        ok(kr_pack_build(registry, NULL, &options, &pack, &err));
+        for (size_t k = 0; k < kr_pack_get_info(pack).n_images; k++) {
+            ok(kr_pack_get_image(pack, k, &image, &err));
+            ck_assert(image.arch.major == 9 && image.arch.minor == 0 && image.arch.suffix == 'a');
+            has[image.kind == KR_IMAGE_PTX] = true;
+        }
+        ck_assert(has[0] == asked[i].has_cubin && has[1] == asked[i].has_ptx);
+        kr_pack_close(&pack);
+    }
+    kr_registry_destroy(&registry);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pack");
@@ -537,6 +578,7 @@ int main(void)
     tcase_add_test(tc, without_its_source_nothing_is_compiled);
     tcase_add_test(tc, a_pack_alone_runs);
     tcase_add_test(tc, targets_follow_the_requirements);
+    tcase_add_test(tc, targets_of_ones_own);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
