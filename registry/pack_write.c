@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer: what is asked for, compiled, and laid out in the one way that the reader takes. */
+#include <kregistry/relevel.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +151,40 @@ static kr_status check_signature(const draft *d, const kr__op_def *def, size_t t
                                            d->err);
 }
 
+/* PTX says the oldest ISA that has all it uses, so that older drivers take it; the target stays. What the
+ * reader of PTX does not know, as of an NVRTC newer than it, stays as NVRTC made it. */
+static kr_status add_ptx(draft *d, kr__pack_entry entry, const kr_compiled *compiled)
+{
+    const kr_relevel_options options = {.struct_size = sizeof options, .target = compiled->arch};
+    kr__ptx_head head = {0};
+    kr_releveled *lower = NULL;
+    const kr_status status = kr_ptx_relevel(compiled->image, compiled->image_bytes, &options, &lower, d->err);
+    if (status && status != KR_COMPILE_FAILED && status != KR_NOT_ON_THIS_DEVICE)
+        return status;
+    const char *ptx = lower ? lower->ptx : compiled->image;
+    const size_t bytes = lower ? lower->bytes : compiled->image_bytes;
+    kr__ptx_head_read(ptx, bytes, &head);
+    entry.isa = (uint16_t)head.isa;
+    add_entry(d, entry, ptx, bytes);
+    kr_releveled_destroy(&lower);
+    return KR_OK;
+}
+
+static kr_status add_compiled(draft *d, size_t type, size_t variant, const kr_compiled *compiled)
+{
+    const bool is_ptx = compiled->kind == KR_IMAGE_PTX;
+    const kr_cc arch = compiled->arch;
+    const kr__pack_entry entry = {.kind = is_ptx ? KR__PACK_PTX : KR__PACK_CUBIN,
+                                  .type = (uint8_t)type,
+                                  .variant = (uint8_t)variant,
+                                  .suffix = arch.suffix,
+                                  .arch = (uint16_t)(arch.major * 10 + arch.minor)};
+    if (is_ptx)
+        return add_ptx(d, entry, compiled);
+    add_entry(d, entry, compiled->image, compiled->image_bytes);
+    return KR_OK;
+}
+
 static kr_status add_image(draft *d, const kr__op_def *def, size_t type, size_t variant, const target *to)
 {
     kr_compiled *compiled = NULL;
@@ -161,19 +196,8 @@ static kr_status add_image(draft *d, const kr__op_def *def, size_t type, size_t 
                          def->op.file);
     else
         status = check_signature(d, def, type, variant, compiled);
-    if (!status) {
-        kr__ptx_head head = {0};
-        if (to->kind == KR_IMAGE_PTX)
-            kr__ptx_head_read(compiled->image, compiled->image_bytes, &head);
-        add_entry(d,
-                  (kr__pack_entry){.kind = to->kind == KR_IMAGE_PTX ? KR__PACK_PTX : KR__PACK_CUBIN,
-                                   .type = (uint8_t)type,
-                                   .variant = (uint8_t)variant,
-                                   .suffix = to->arch.suffix,
-                                   .arch = (uint16_t)(to->arch.major * 10 + to->arch.minor),
-                                   .isa = (uint16_t)head.isa},
-                  compiled->image, compiled->image_bytes);
-    }
+    if (!status)
+        status = add_compiled(d, type, variant, compiled);
     kr_compiled_destroy(&compiled);
     return status;
 }

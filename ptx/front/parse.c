@@ -169,7 +169,6 @@ static bool target(ptx_parser *p)
             p->module->suffix = suffix;
             kr__format(p->module->target, sizeof p->module->target, "%.*s", (int)text.bytes, text.at);
         }
-        p->module->texmode_independent |= text.bytes == 19 && !memcmp(text.at, others[1], 19);
         for (size_t i = 0; !known && i < KR_COUNT(others); i++)
             if (text.bytes == strlen(others[i].text) && !memcmp(text.at, others[i].text, text.bytes))
                 known = *others[i].to = true;

@@ -496,6 +496,8 @@ START_TEST(targets_follow_the_requirements)
         ck_assert_str_eq(image.op->name, images[i].op);
         ck_assert_str_eq(image.op->variants[image.variant].name, images[i].variant);
         ck_assert(image.kind == images[i].kind && !kr_cc_compare(image.arch, images[i].arch));
+        if (image.kind == KR_IMAGE_PTX) /* the first that has sm_75, sm_90 (PTX ISA, release notes) */
+            ck_assert_int_eq(image.isa, image.arch.major == 7 ? 63 : 78);
     }
     kr_pack_close(&pack);
     options = (kr_pack_options){.struct_size = sizeof options, .ptx = ptx, .n_ptx = 2};
