@@ -8,6 +8,15 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+int form_may_differ(const form_line *form)
+{
+    static const char *const undefined[] = {"createpolicy", "shfl.sync.idx.b32 $0, $1, 0, 31, %x1"};
+    for (size_t i = 0; i < COUNT(undefined); i++)
+        if (strstr(form->spelling, undefined[i]))
+            return 1;
+    return 0;
+}
+
 int form_parse(const char *line, form_line *to)
 {
     char types[400], hash[32] = "";
@@ -90,7 +99,7 @@ static const char before[] =
     "mad.lo.u32 %r2, %r1, 2, 1;\nst.param.b32 [o], %r2;\nret;\n}\n"
     ".visible .entry form(.param .u64 o, .param .u64 a, .param .u64 b)\n{\n"
     ".reg .pred %p<64>; .reg .b16 %h<64>; .reg .b32 %r<64>, %x<8>, %t, %i, %s, %w;\n"
-    ".reg .b64 %d<64>, %y<8>, %m, %n; .reg .b128 %q<4>; .shared .align 128 .b8 sh[16384];\n"
+    ".reg .b64 %d<64>, %y<8>, %m, %n; .shared .align 128 .b8 sh[16384];\n"
     "mov.u32 %i, %tid.x;\nmov.u32 %t, %laneid;\nmov.u32 %r0, %ntid.x;\nmov.u32 %r1, %ctaid.x;\n"
     "mad.lo.u32 %r0, %r0, %r1, %i;\nmul.wide.u32 %d0, %r0, 8;\n";
 static const char memory[] = /* and its copy, in shared memory */
@@ -107,7 +116,8 @@ void form_ptx(const form_line *form, char *to_text, size_t bytes)
 {
     text to = {to_text, to_text + bytes};
     const int is_code = strpbrk(form->spelling, "$%") != NULL || form->faults;
-    add(&to, "%s%s", before, is_code ? memory : "");
+    add(&to, "%s%s%s", before, strstr(form->spelling, "%q") ? ".reg .b128 %q<4>;\n" : "",
+        is_code ? memory : "");
     add(&to, "ld.param.u64 %%d9, [a];\nadd.u64 %%d9, %%d9, %%d0;\n");
     for (unsigned i = form->n_results; i < form->n_types; i++) {
         unsigned bits = width(form->types[i]);

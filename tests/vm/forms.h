@@ -34,6 +34,9 @@ typedef struct form_line {
 
 /* 0: no such line. */
 int form_parse(const char *line, form_line *to);
+/* May its results be others where it is said in another way? A policy is opaque, and a lane outside of the
+ * mask gives anything. */
+int form_may_differ(const form_line *form);
 /* PTX of kernel `form`. Its parameters are addresses: of the results, of the operands (each FORM_THREADS
  * elements of 8 bytes) and of the memory (FORM_MEMORY bytes a thread). */
 void form_ptx(const form_line *form, char *to, size_t bytes);

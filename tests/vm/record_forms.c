@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every line of forms.tsv on the first device of libcuda.so.1 and writes the lines with their hashes.
- * usage: record_forms forms.tsv [RAW], where RAW gets every result. Build: cc record_forms.c forms.c -ldl */
+ *     record_forms [--relevel ISA SM] forms.tsv [RAW]
+ * RAW gets every result. With --relevel 78 80 those whose PTX is rewritten for PTX 7.8 and sm_80 run so,
+ * which must change nothing; the others are written as they are. */
 #include "forms.h"
 
 #include <dlfcn.h>
@@ -10,7 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kregistry/relevel.h>
+
 static void *library;
+static kr_relevel_options level; /* isa 0: PTX runs as it is */
+static unsigned n_releveled;
 
 static void *function(const char *name)
 {
@@ -54,14 +60,30 @@ next:
     exit(1);
 }
 
+/* false: nothing of the text is rewritten for the level, or it cannot be said there. */
+static bool relevel(const form_line *form, char *ptx, size_t bytes)
+{
+    kr_releveled *r = NULL;
+    if (form_may_differ(form) || form->faults || kr_ptx_relevel(ptx, strlen(ptx), &level, &r, NULL))
+        return false;
+    const bool is_other = r->n_rewritten > 0 && r->bytes < bytes;
+    if (is_other)
+        memcpy(ptx, r->ptx, r->bytes + 1);
+    n_releveled += is_other;
+    kr_releveled_destroy(&r);
+    return is_other;
+}
+
 /* Runs the line and sets its hash; the results are then in `data`. */
 static void record(form_line *line)
 {
 #define form (*line)
     static char ptx[FORM_PTX_BYTES];
     void *module = NULL, *kernel = NULL;
-    form.hash = 0;
     form_ptx(&form, ptx, sizeof ptx);
+    if (level.isa && !relevel(&form, ptx, sizeof ptx))
+        return;
+    form.hash = 0;
     CALL("cuModuleLoadData", (void **, const void *), &module, ptx);
     CALL("cuModuleGetFunction", (void **, void *, const char *), &kernel, module, "form");
     for (unsigned k = form.n_results; k < form.n_types; k++)
@@ -116,6 +138,13 @@ int main(int argc, char **argv)
         print(argv[2], &form);
         return 0;
     }
+    if (argc > 3 && strcmp(argv[1], "--relevel") == 0) {
+        const int sm = atoi(argv[3]);
+        level = (kr_relevel_options){
+            .struct_size = sizeof level, .isa = atoi(argv[2]), .target = {sm / 10, sm % 10, 0}};
+        argv += 3;
+        argc -= 3;
+    }
     FILE *list = argc > 1 ? fopen(argv[1], "r") : NULL, *raw = argc > 2 ? fopen(argv[2], "wb") : NULL;
     char text[1024];
     if (!list)
@@ -124,7 +153,7 @@ int main(int argc, char **argv)
     while (fgets(text, sizeof text, list)) {
         if (!form_parse(text, &form)) {
             fputs(text, stdout);
-        } else if (form.faults) {
+        } else if (form.faults && !level.isa) {
             record_apart(text);
         } else {
             record(&form);
@@ -135,5 +164,7 @@ int main(int argc, char **argv)
                 fwrite(data, sizeof data[0], (size_t)form.n_results * FORM_THREADS, raw);
         }
     }
+    if (level.isa)
+        fprintf(stderr, "%u lines were rewritten\n", n_releveled);
     return raw && fclose(raw);
 }
