@@ -154,23 +154,26 @@ static void print_image(const kr_image_info *info, const kr_image_contents *c, s
 {
     char arch[24], text[24];
     const bool is_cubin = info->kind == KR_IMAGE_CUBIN;
-    printf("  %zu: %s %s, %zu bytes", index, kr_image_kind_name(info->kind),
-           known_arch(info->kind, info->arch, arch), info->bytes);
+    const char *target = known_arch(info->kind, info->arch, arch);
+    printf("  %zu: %s%s%s, %zu bytes", index, kr_image_kind_name(info->kind), *target ? " " : "", target,
+           info->bytes);
     if (info->compression != KR_STORED)
         printf(", %s of %zu", kr_compression_name(info->compression), info->stored_bytes);
     printf(", at 0x%zx", info->offset);
     print_said("of ", info->member);
     print_said("in ", info->section);
     print_said("ISA ", isa_text(info->isa, text));
-    print_said("needs ISA ", isa_text(c->min_isa, text));
-    if (!is_cubin)
-        print_said("needs ", known_arch(info->kind, c->min_target, text));
     print_said("toolkit ", known_version(c->toolkit, text));
     print_said("driver ", known_version(c->driver, text));
     if (c->is_relocatable)
         printf(", relocatable");
     print_said("made of ", info->name);
     print_said("options ", info->options);
+    if (c->min_isa) {
+        printf("; needs ISA %s", isa_text(c->min_isa, text));
+        print_said("", known_arch(info->kind, c->min_target, text));
+        print_said("driver ", known_version(c->min_driver, text));
+    }
     printf("\n");
     for (size_t i = 0; i < c->n_kernels; i++)
         print_kernel(&c->kernels[i], is_cubin);
@@ -183,72 +186,135 @@ static void print_image(const kr_image_info *info, const kr_image_contents *c, s
 
 /* ---- the command ---- */
 
-/* One image after another, so that what is unpacked is one image's alone. `to`: the array of JSON; NULL: as
- * text. */
-static kr_status say_images(const kr_inspection *inspection, FILE *to, kr_error *err)
+/* What has been said, and of what: a pack's images are inspected one by one. */
+typedef struct report {
+    FILE *to; /* the array of JSON; NULL: as text */
+    size_t n; /* images so far */
+    const kr_pack_image *of_pack;
+    size_t base; /* where the inspected bytes begin in the file */
+} report;
+
+static void say_image(report *r, const kr_image_info *info, const kr_image_contents *contents)
+{
+    kr_image_info in_file = *info;
+    in_file.offset += r->base;
+    const kr_op *op = r->of_pack ? r->of_pack->op : NULL;
+    const char *type = op && op->n_types ? kr_type_name(op->types[r->of_pack->type_index]) : "";
+    const char *variant = op ? op->variants[r->of_pack->variant].name : "";
+    if (r->to) {
+        json_t *image = image_json(&in_file, contents);
+        json_object_set_new(image, "op", json_text(op ? op->name : ""));
+        json_object_set_new(image, "type", json_text(type));
+        json_object_set_new(image, "variant", json_text(variant));
+        fputs(r->n ? ",\n  " : "\n  ", r->to);
+        add_json(r->to, image);
+    } else {
+        print_image(&in_file, contents, r->n);
+        if (op)
+            printf("    of %s%s%s, variant %s\n", op->name, *type ? "." : "", type, variant);
+    }
+    r->n++;
+}
+
+/* One image after another, so that what is unpacked is one image's alone. */
+static kr_status say_images(report *r, const kr_inspection *inspection, kr_error *err)
 {
     for (size_t i = 0; i < kr_inspection_n_images(inspection); i++) {
         kr_image_contents *contents = NULL;
         const kr_status status = kr_inspection_read(inspection, i, &contents, err);
         if (status)
             return status;
-        const kr_image_info *info = kr_inspection_image(inspection, i);
-        if (to) {
-            fputs(i ? ",\n  " : "\n  ", to);
-            add_json(to, image_json(info, contents));
-        } else {
-            print_image(info, contents, i);
-        }
+        say_image(r, kr_inspection_image(inspection, i), contents);
         kr_image_contents_destroy(&contents);
     }
     return KR_OK;
 }
 
+static kr_status say_pack(report *r, const kr_pack *pack, const char *path, kr_error *err)
+{
+    const kr_pack_info info = kr_pack_get_info(pack);
+    kr_status status = KR_OK;
+    for (size_t i = 0; i < info.n_images && !status; i++) {
+        kr_pack_image image;
+        kr_inspection *inspection = NULL;
+        status = kr_pack_get_image(pack, i, &image, err);
+        if (status)
+            return status;
+        r->of_pack = &image;
+        r->base = (size_t)((const char *)image.data - (const char *)info.data);
+        status = kr_inspection_create(image.data, image.bytes, path, &inspection, err);
+        if (!status)
+            status = say_images(r, inspection, err);
+        kr_inspection_destroy(&inspection);
+    }
+    return status;
+}
+
+/* A file that is open. */
+typedef struct subject {
+    const char *path;
+    kr_inspection *inspection;
+    kr_pack *pack;      /* NULL: it is none */
+    size_t n;           /* images; a pack's may be fatbins of several */
+    const char *reason; /* why there are none; NULL: there are */
+} subject;
+
+static kr_status open_subject(subject *s, const char *path, kr_error *err)
+{
+    s->path = path;
+    kr_status status = kr_inspection_open(path, &s->inspection, err);
+    if (!status && strcmp(kr_inspection_kind(s->inspection), "pack") == 0)
+        status = kr_pack_open(path, &s->pack, err);
+    if (status)
+        return status;
+    s->n = s->pack ? kr_pack_get_info(s->pack).n_images : kr_inspection_n_images(s->inspection);
+    s->reason = s->n ? NULL : "no device code is in it";
+    return KR_OK;
+}
+
+static kr_status say_all(report *r, const subject *s, kr_error *err)
+{
+    return s->pack ? say_pack(r, s->pack, s->path, err) : say_images(r, s->inspection, err);
+}
+
 /* Nothing is out before all of it could be read: it may yet be an error's document. */
-static kr_status say_json(const kr_inspection *inspection, const char *reason, int code, kr_error *err)
+static kr_status say_json(const subject *s, int code, kr_error *err)
 {
     char *text = NULL;
     size_t bytes;
-    FILE *to = tool_memory_file(&text, &bytes);
-    fputs("{\"kind\": ", to);
-    add_json(to, json_string(kr_inspection_kind(inspection)));
-    fputs(", \"reason\": ", to);
-    add_json(to, json_text(reason));
-    fputs(", \"images\": [", to);
-    const kr_status status = say_images(inspection, to, err);
-    fputs("]}", to);
-    fclose(to);
+    report r = {.to = tool_memory_file(&text, &bytes)};
+    fputs("{\"kind\": ", r.to);
+    add_json(r.to, json_string(kr_inspection_kind(s->inspection)));
+    fputs(", \"reason\": ", r.to);
+    add_json(r.to, json_text(s->reason));
+    fputs(", \"images\": [", r.to);
+    const kr_status status = say_all(&r, s, err);
+    fputs("]}", r.to);
+    fclose(r.to);
     if (!status)
         cli_print_text(text, code);
     free(text);
     return status;
 }
 
-static kr_status say_text(const kr_inspection *inspection, const char *path, const char *reason,
-                          kr_error *err)
+static kr_status say_text(const subject *s, kr_error *err)
 {
-    const size_t n = kr_inspection_n_images(inspection);
-    put_text(stdout, path);
-    printf(": %s, %zu image%s", kr_inspection_kind(inspection), n, n == 1 ? "" : "s");
-    printf("%s%s\n", reason ? ": " : "", reason ? reason : "");
-    return say_images(inspection, NULL, err);
+    report r = {0};
+    put_text(stdout, s->path);
+    printf(": %s, %zu image%s%s%s\n", kr_inspection_kind(s->inspection), s->n, s->n == 1 ? "" : "s",
+           s->reason ? ": " : "", s->reason ? s->reason : "");
+    return say_all(&r, s, err);
 }
 
-/* A file without images is an answer, not an error. */
 int run_inspect(const invocation *cli)
 {
-    kr_inspection *inspection = NULL;
+    subject s = {0};
     kr_error err;
-    const char *path = cli->operands[0], *reason = NULL;
-    int code = EXIT_DONE;
-    kr_status status = kr_inspection_open(path, &inspection, &err);
-    if (!status && kr_inspection_n_images(inspection) == 0) {
-        reason = "no device code is in it";
-        code = EXIT_NOT_SO;
-    }
+    kr_status status = open_subject(&s, cli->operands[0], &err);
+    const int code = s.n ? EXIT_DONE : EXIT_NOT_SO; /* without images: an answer, not an error */
     if (!status)
-        status =
-            cli->json ? say_json(inspection, reason, code, &err) : say_text(inspection, path, reason, &err);
-    kr_inspection_destroy(&inspection);
+        status = cli->json ? say_json(&s, code, &err) : say_text(&s, &err);
+    kr_pack_close(&s.pack);
+    kr_inspection_destroy(&s.inspection);
     return status ? cli_fail(cli, &err) : code;
 }

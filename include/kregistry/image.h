@@ -33,7 +33,8 @@ KR_API kr_status kr_inspection_open(const char *path, kr_inspection **ret_inspec
 /* Accepts NULL and a pointer to NULL; nulls the handle. Contents that were read remain. */
 KR_API void kr_inspection_destroy(kr_inspection **inspection);
 
-/* "ptx", "cubin", "fatbin", "ltoir", "elf", "archive". */
+/* "ptx", "cubin", "fatbin", "ltoir", "elf", "archive"; "pack": kr_pack_open (pack.h) has its images, there
+ * are none here. */
 KR_API const char *kr_inspection_kind(const kr_inspection *inspection);
 
 typedef enum kr_compression { KR_STORED, KR_LZ4, KR_ZSTD } kr_compression;
@@ -95,7 +96,7 @@ typedef struct kr_image_variable {
 /* What an image holds. Everything in it is freed by kr_image_contents_destroy. */
 typedef struct kr_image_contents {
     size_t n_kernels;
-    const kr_image_kernel *kernels; /* none of LTO-IR, which cannot be read */
+    const kr_image_kernel *kernels; /* none of LTO-IR, whose contents only NVIDIA's linker can read */
     size_t n_variables;
     const kr_image_variable *variables;
     int abi;             /* cubin: 7 (CUDA up to 12) or 8; else 0 */

@@ -91,14 +91,8 @@ static size_t text_bytes(const char *text, size_t bytes)
 
 static kr_status read_unpacked(const kr_image_info *info, const char *data, contents *c, kr_error *err)
 {
-    switch (info->kind) {
-    case KR_IMAGE_PTX:
-        return read_ptx(data, text_bytes(data, info->bytes), c, err);
-    case KR_IMAGE_CUBIN:
-        return read_cubin(data, info->bytes, c, err);
-    default: /* nothing that could be read */
-        return KR_OK;
-    }
+    return info->kind == KR_IMAGE_PTX ? read_ptx(data, text_bytes(data, info->bytes), c, err)
+                                      : read_cubin(data, info->bytes, c, err);
 }
 
 /* The pages of a mapped file that were looked at need not stay in memory. */
@@ -114,6 +108,8 @@ static void leave(const kr_inspection *in, const kr_image_info *info)
 static kr_status read_image(const kr_inspection *in, const kr_image_info *info, contents *c, kr_error *err)
 {
     const char *stored = (const char *)in->bytes + info->offset;
+    if (info->kind != KR_IMAGE_PTX && info->kind != KR_IMAGE_CUBIN) /* LTO-IR is scrambled, packed or not */
+        return KR_OK;
     if (info->compression == KR_STORED)
         return read_unpacked(info, stored, c, err);
     const kr__fatbin_entry entry = {.kind = info->kind,

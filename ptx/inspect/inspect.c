@@ -175,6 +175,13 @@ static kr_status find_in_archive(kr_inspection *in, const stretch *of, kr_error 
 
 /* ---- kinds of files ---- */
 
+/* A pack's images are the registry's to tell. */
+static kr_status find_none(kr_inspection *in, const stretch *of, kr_error *err)
+{
+    (void)in, (void)of, (void)err;
+    return KR_OK;
+}
+
 static bool is_cubin(const char *data, size_t bytes)
 {
     enum { MACHINE_CUDA = 190 };
@@ -188,14 +195,14 @@ static bool is_ptx(const char *data, size_t bytes)
     return kr__ptx_head_read(data, bytes, &head);
 }
 
-/* The first row that fits. `find` NULL: why it is refused. */
+/* The first row that fits. `find` NULL: it is refused. */
 static const struct file_kind {
     const char *name;
     const char *magic;
     size_t magic_bytes;
     bool (*is)(const char *data, size_t bytes); /* beside the magic */
     kr_status (*find)(kr_inspection *in, const stretch *of, kr_error *err);
-    const char *refusal;
+    const char *advice; /* where it is refused */
 } kinds[] = {
     {"cubin", ELFMAG, SELFMAG, is_cubin, find_cubin, NULL},
     {"elf", ELFMAG, SELFMAG, NULL, find_in_host, NULL},
@@ -203,11 +210,12 @@ static const struct file_kind {
     {"ltoir", "\xed\x43\x4e\x7f", 4, NULL, find_itself, NULL},
     {"ptx", "", 0, is_ptx, find_itself, NULL},
     {"archive", "!<arch>\n", 8, NULL, find_in_archive, NULL},
-    {"", "!<thin>\n", 8, NULL, NULL, "a thin archive, which names its members and does not hold them"},
-    {"", "MZ", 2, NULL, NULL, "a Windows program"},
-    {"", "\xcf\xfa\xed\xfe", 4, NULL, NULL, "a macOS program"},
-    {"", "BC\xc0\xde", 4, NULL, NULL, "LLVM bitcode"},
-    {"", "PK\3\4", 4, NULL, NULL, "a zip archive or a Python wheel"},
+    {"pack", "KRPACK\x1a\n", 8, NULL, find_none, NULL},
+    {"a thin archive", "!<thin>\n", 8, NULL, NULL, "Inspect the objects that it names."},
+    {"a Windows program", "MZ", 2, NULL, NULL, "Extract its fatbins first."},
+    {"a macOS program", "\xcf\xfa\xed\xfe", 4, NULL, NULL, "Extract its fatbins first."},
+    {"LLVM bitcode", "BC\xc0\xde", 4, NULL, NULL, "Compile it first."},
+    {"a zip archive or a Python wheel", "PK\3\4", 4, NULL, NULL, "Extract its files first."},
 };
 
 static const struct file_kind *kind_of(const char *data, size_t bytes)
@@ -235,9 +243,9 @@ static kr_status find_images(kr_inspection *in, kr_error *err)
         return kr__image_kind(in->bytes, in->n_bytes, &unknown, err);
     if (!kind->find) {
         KR_FAIL(err, KR_CORRUPT,
-                "%s: PTX, a cubin, a fatbin, or an ELF file or archive with fatbins was expected",
-                kind->refusal);
-        kr__error_advice(err, "Extract the images first.");
+                "PTX, a cubin, a fatbin, or an ELF file or archive with fatbins was expected, not %s",
+                kind->name);
+        kr__error_advice(err, "%s", kind->advice);
         return KR_CORRUPT;
     }
     in->kind = kind->name;
