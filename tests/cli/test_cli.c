@@ -23,6 +23,7 @@ enum { SOFTCUDA = 1, NVRTC = 2 };
 #define NO_DRIVER "--driver /no/such/libcuda.so.1 "
 #define SOFT "--driver softcuda "
 #define PACK "OPS/../../registry/packs/v1.pack" /* of scale.cu and invert.cu beside it */
+#define HOSTS "OPS/../../fuzz/corpus/inspect/"
 
 typedef struct row {
     const char *words; /* OPS stands for the folder, TMP for a folder to write to */
@@ -136,6 +137,15 @@ static const row rows[] = {
     {"embed TMP/none.pack -o TMP/x.c", 2, "none.pack", 0},
     {"embed " PACK " -o TMP/x.c", 0, "v1_pack and v1_pack_bytes, 26368 bytes", 0},
     {"embed " PACK " -o TMP/x.o", 0, "v1_pack and v1_pack_bytes, 26368 bytes", 0},
+    /* inspect */
+    {"inspect " HOSTS "s.a", 0, "archive, 4 images", 0},
+    {"inspect " HOSTS "s64.so", 0, "k(0:8 8:12), at most 128 threads, clusters of 2x1x1", 0},
+    {NO_DRIVER "inspect " HOSTS "small.ptx", 0, "ISA 7.8, driver 11.8", 0},
+    {"inspect /bin/sh", 1, NULL, 0},
+    {"inspect OPS/faults.cu", 2, "Make or copy the file again.", 0},
+    {"inspect OPS", 2, "Is a directory", 0},
+    {"inspect OPS/none", 2, "OPS/none", 0},
+    {"inspect", 2, "needs FILE", 0},
     /* an NVRTC that is asked for must do, wherever one is used */
     {"check saxpy --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc /no/such/file", 2, "/no/such/file", 0},
@@ -297,7 +307,8 @@ START_TEST(json)
                   a->out);
     json_t *error = json_object_get(document, "error");
     bool answered = json_object_get(document, "considered") || json_object_get(document, "runs") ||
-                    json_object_get(document, "missing") || json_object_get(document, "checks");
+                    json_object_get(document, "missing") || json_object_get(document, "checks") ||
+                    json_object_get(document, "images");
     ck_assert_int_eq(error != NULL, r->code > 1 || (r->code == 1 && !answered));
     static const char *const keys[] = {"status", "code", "api", "message", "advice", "op", "device"};
     for (size_t i = 0; error && i < sizeof keys / sizeof *keys; i++)
@@ -357,6 +368,12 @@ static const struct {
      "kind arch bytes entries cached log", NVRTC},
     {"pack fill -o TMP/x.pack", "ops images bytes", NVRTC},
     {"embed " PACK " -o TMP/x.c", "name bytes", 0},
+    {"inspect " HOSTS "s64.o",
+     "kind images/kind images/arch images/isa images/bytes images/compressed images/entries/name "
+     "images/entries/params/offset images/entries/params/size images/entries/registers "
+     "images/entries/shared_bytes images/entries/max_threads images/min_isa images/min_target "
+     "images/min_driver",
+     0},
     {NO_DRIVER "doctor", "checks/name checks/ok checks/detail checks/advice", 0},
     {"version", "kregistry nvrtc driver", 0},
     {"completion bash", "shell script", 0},
