@@ -45,6 +45,7 @@ static void free_built(kr__built *built)
         kr__code_release(&built->code);
         kr_compiled_destroy(&built->compiled);
         free(built->made);
+        kr_releveled_destroy(&built->releveled);
         free(built->failure);
         free(built);
     }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include <kregistry/pack.h>
+#include <kregistry/relevel.h>
 
 #include "registry/policy.h"
 #include "registry/select.h"
@@ -31,6 +32,7 @@ typedef struct kr__loaded {
     kr_image_kind kind;
     kr_cc arch;
     const char *origin; /* "shipped", "nvrtc" */
+    const char *change; /* what was done to the image; NULL: nothing */
     kr__fit usual; /* elementwise without dynamic shared memory: asked once, for the driver thinks it over */
 } kr__loaded;
 
@@ -49,8 +51,10 @@ typedef struct kr__built {
     kr_image_kind kind;
     bool busy; /* under the registry's lock, like the rest */
     kr_compiled *compiled;
-    char *made;      /* of what is shipped, where that is not given to the driver as it is */
-    const char *ptx; /* that it is or was made with, where it is at hand */
+    char *made;              /* of what is shipped, where that is not given to the driver as it is */
+    kr_releveled *releveled; /* what the driver is given instead; NULL: nothing else */
+    char change[96];         /* says so */
+    const char *ptx;         /* that it is or was made with, where it is at hand */
     size_t ptx_bytes;
     kr__code *code;
     kr_error *failure;

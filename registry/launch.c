@@ -360,7 +360,8 @@ static kr_status fill_resolution(const request *r, const kr_launch_config *confi
                           .config = *config,
                           .occupancy = (double)blocks * threads / device->max_threads_per_multiprocessor,
                           .limiter = residency.limiter,
-                          .kernel = r->loaded->kernel};
+                          .kernel = r->loaded->kernel,
+                          .image_change = r->loaded->change};
     return KR_OK;
 }
 

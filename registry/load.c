@@ -182,14 +182,41 @@ static kr_status open_compiled(const want *w, kr__built *built, const char **ret
     return KR_OK;
 }
 
+/* PTX that is newer than the driver, as the driver reads it. */
+static kr_status relevel(const want *w, kr__built *built, const char *name, const char **image, size_t *bytes,
+                         kr_error *err)
+{
+    const int driver = w->registry->runtime->driver->version;
+    const kr_relevel_options options = {.struct_size = sizeof options, .driver_version = driver};
+    kr__image_facts facts;
+    kr_status status = kr__image_read(*image, *bytes, &facts, err);
+    if (status || facts.kind != KR_IMAGE_PTX || facts.isa <= kr__driver_isa(driver))
+        return status;
+    status = kr_ptx_relevel(*image, *bytes, &options, &built->releveled, err);
+    if (status)
+        return kr__while(err, status, "releveling PTX %d.%d for the driver (CUDA %d.%d)", facts.isa / 10,
+                         facts.isa % 10, driver / 1000, driver % 1000 / 10);
+    *image = built->releveled->ptx;
+    *bytes = built->releveled->bytes;
+    kr__format(built->change, sizeof built->change,
+               "PTX %d.%d releveled to %d.%d for the driver (CUDA %d.%d)", facts.isa / 10, facts.isa % 10,
+               built->releveled->to_isa / 10, built->releveled->to_isa % 10, driver / 1000,
+               driver % 1000 / 10);
+    kr__log_text(&w->registry->runtime->log, KR_LOG_INFO, "%s: %s", name, built->change);
+    return KR_OK;
+}
+
 static kr_status fill(const want *w, kr__built *built, const char *name, kr_error *err)
 {
     const char *image;
     size_t bytes;
     kr_status status = (built->shipped ? open_shipped : open_compiled)(w, built, &image, &bytes, err);
     if (!status)
+        status = relevel(w, built, name, &image, &bytes, err);
+    if (!status)
         status = kr__code_create(w->registry->runtime->driver, image, bytes, name, &built->code, err);
     if (status) {
+        kr_releveled_destroy(&built->releveled);
         kr_compiled_destroy(&built->compiled);
         free(built->made);
         built->made = NULL;
@@ -250,6 +277,7 @@ static kr_status load_image(const want *w, const kr__candidate *c, const kr__bui
     loaded->kind = c->kind;
     loaded->arch = c->arch;
     loaded->origin = c->shipped ? "shipped" : "nvrtc";
+    loaded->change = built->releveled ? built->change : NULL;
     return status;
 }
 

@@ -55,6 +55,7 @@ enum {
     PTX_FAMILY,
     PTX_BASE,
     NVRTC_PTX,
+    RELEVELED,
     REFUSED
 };
 
@@ -84,16 +85,22 @@ static int judge_cubin(kr__candidate *c, const kr_machine *machine)
     return c->arch.suffix ? CUBIN_ALONE : CUBIN_EXACT;
 }
 
-/* Can the driver read PTX of that ISA? */
-static bool driver_reads(kr__candidate *c, const kr_machine *machine, int isa)
+/* PTX that is newer than the driver is releveled when it is loaded, which its instructions may refuse. */
+static bool is_newer(const kr_machine *machine, int isa)
+{
+    return machine->driver_version && isa > kr__driver_isa(machine->driver_version);
+}
+
+static int relevel(kr__candidate *c, const kr_machine *machine, int isa)
 {
     const int newest = kr__driver_isa(machine->driver_version);
-    if (!machine->driver_version || isa <= newest)
-        return true;
+    char own[KR_CC_TEXT_BYTES];
     c->needs_driver = kr__isa_driver(isa);
-    REASON(c, "PTX %d.%d is newer than the driver, which reads up to %d.%d (CUDA %d.%d)", isa / 10, isa % 10,
-           newest / 10, newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10);
-    return false;
+    REASON(c, "%sPTX %d.%d for %s is releveled to %d.%d for the driver (CUDA %d.%d)%s",
+           c->shipped ? "" : "NVRTC's ", isa / 10, isa % 10, kr_cc_format(c->arch, own), newest / 10,
+           newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10,
+           c->shipped ? "; not tried" : "");
+    return RELEVELED;
 }
 
 static int judge_ptx(kr__candidate *c, const kr_machine *machine)
@@ -109,9 +116,9 @@ static int judge_ptx(kr__candidate *c, const kr_machine *machine)
             REASON(c, "PTX for %s is above the device's %s", own, device);
         return REFUSED;
     }
-    if (!driver_reads(c, machine, c->shipped->isa))
-        return REFUSED;
     c->how = "ptx";
+    if (is_newer(machine, c->shipped->isa))
+        return relevel(c, machine, c->shipped->isa);
     REASON(c, "the driver compiles PTX %d.%d for %s", c->shipped->isa / 10, c->shipped->isa % 10, own);
     return c->arch.suffix == 'a' ? PTX_ALONE : c->arch.suffix ? PTX_FAMILY : PTX_BASE;
 }
@@ -167,7 +174,7 @@ static int judge_nvrtc(kr__candidate *c, const kr__question *q)
     kr_cc_format(machine->cc, device);
     c->how = "nvrtc";
     const bool exact = c->arch.suffix || !kr_cc_compare(c->arch, machine->cc);
-    if (exact && !policy->jit_forced) {
+    if (exact && !policy->jit_forced && !c->as_ptx) {
         c->kind = KR_IMAGE_FATBIN;
         if (c->arch.suffix)
             REASON(c, "NVRTC %d.%d compiles for %s", major, minor, own);
@@ -176,8 +183,8 @@ static int judge_nvrtc(kr__candidate *c, const kr__question *q)
         return NVRTC_EXACT;
     }
     c->kind = KR_IMAGE_PTX;
-    if (!driver_reads(c, machine, kr__driver_isa(machine->nvrtc_version)))
-        return REFUSED;
+    if (is_newer(machine, kr__driver_isa(machine->nvrtc_version)))
+        return relevel(c, machine, kr__driver_isa(machine->nvrtc_version));
     if (exact)
         REASON(c, "%s is set: the driver compiles NVRTC's PTX for %s", policy->jit_forced, own);
     else if (capped)
@@ -304,6 +311,13 @@ static void consider(kr__selection *s, size_t first, int ranks[], kr__candidate 
     insert(s, first, ranks, &c, rank);
 }
 
+/* Machine code of a newer major version of CUDA is not for every driver: then there is the PTX. */
+static bool has_older_driver(const kr_machine *machine)
+{
+    return machine->n_nvrtc_archs && machine->driver_version &&
+           machine->driver_version / 1000 < machine->nvrtc_version / 1000;
+}
+
 static void select_variant(const kr__question *q, size_t variant, kr__selection *s, int ranks[])
 {
     kr__candidate c = {.variant = variant, .how = "none"};
@@ -313,6 +327,9 @@ static void select_variant(const kr__question *q, size_t variant, kr__selection 
         return;
     }
     consider(s, first, ranks, c, q);
+    c.as_ptx = has_older_driver(q->machine);
+    if (c.as_ptx && s->list[first].usable && s->list[first].kind == KR_IMAGE_FATBIN)
+        consider(s, first, ranks, c, q);
     for (size_t i = 0; i < q->n_images; i++) {
         const kr__shipped *shipped = &q->images[i];
         if (shipped->image->variant != variant || shipped->image->type != q->type_index)
@@ -326,7 +343,7 @@ static void select_variant(const kr__question *q, size_t variant, kr__selection 
 
 kr_status kr__select(const kr__question *q, kr__selection **ret_selection, kr_error *err)
 {
-    const size_t most = q->def->op.n_variants + q->n_images;
+    const size_t most = 2 * q->def->op.n_variants + q->n_images;
     kr__selection *s = kr__alloc(1, sizeof *s + most * sizeof s->list[0], err);
     int *ranks = kr__alloc(most, sizeof *ranks, err);
     for (size_t v = q->def->op.n_variants; s && ranks && v-- > 0;)

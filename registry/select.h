@@ -14,12 +14,13 @@ typedef struct kr__candidate {
     size_t variant;
     bool variant_is_out; /* the variant's requirements do not hold: no image was looked at */
     bool usable;
-    const kr__shipped *shipped; /* NULL: compiled by NVRTC */
+    const kr__shipped *shipped; /* NULL: compiled by NVRTC, */
+    bool as_ptx;                /* to PTX alone */
     kr_image_kind kind;
     kr_cc arch;
     const char *how;      /* as kr_candidate.how */
     const char *variable; /* of the environment, which alone refuses it; else NULL */
-    int needs_driver;     /* 13000: an older driver alone refuses it; else 0 */
+    int needs_driver;     /* 13000: an older driver alone refuses it, or takes it releveled; else 0 */
     char reason[256];
 } kr__candidate;
 

@@ -28,9 +28,10 @@ static void explain_version(kr_device *device, const kr__image_facts *facts, kr_
     if (needed)
         kr__error_advice(
             err,
-            "Update the driver to one for CUDA %d.%d (this one: %d.%d), or compile with a toolkit or "
-            "NVRTC that is not newer than the driver.",
-            needed / 1000, needed % 1000 / 10, driver / 1000, driver % 1000 / 10);
+            "It needs a driver of CUDA %d.%d: update this one (%d.%d), or give the PTX to kr_ptx_relevel or to "
+            "`kregistry relevel --driver-version %d.%d` first.",
+            needed / 1000, needed % 1000 / 10, driver / 1000, driver % 1000 / 10, driver / 1000,
+            driver % 1000 / 10);
     else
         kr__error_advice(err, "Update the driver, or compile to a cubin for sm_%d%d.", device->info.cc.major,
                          device->info.cc.minor);

@@ -65,13 +65,13 @@ static void compare_versions(doctor *d, const kr_nvrtc_info *info)
     version_text(made, nvrtc);
     version_text(taken, driver);
     if (made > taken)
-        snprintf(text, sizeof text, "NVRTC %s is newer than the driver (CUDA %s), which refuses its PTX",
+        snprintf(text, sizeof text, "NVRTC %s is newer than the driver (CUDA %s): PTX of ops is releveled for it",
                  nvrtc, driver);
     else
         snprintf(text, sizeof text, "the driver (CUDA %s) takes what NVRTC %s makes", driver, nvrtc);
     note(d, "versions", true, text,
-         made > taken ? "Use an NVRTC that is not newer than the driver where PTX is loaded; cubins of the "
-                        "same major version run."
+         made > taken ? "Use an NVRTC that is not newer than the driver, or `kregistry relevel`, where PTX is "
+                        "loaded without the registry."
                       : NULL);
 }
 

@@ -91,13 +91,14 @@ static void add_resolution(session *s, const kr_op *op, kr_type type, kr_device 
         row = json_pack("{s:i, s:o, s:n, s:o}", "device", info->ordinal, "type", type_json, "variant",
                         "reason", json_text(err.message));
     else
-        row = json_pack("{s:i, s:o, s:s, s:{s:s, s:o, s:o}, s:i, s:i, s:o, s:o, s:f, s:s}", "device",
-                        info->ordinal, "type", type_json, "variant", r.variant, "image", "kind",
-                        kr_image_kind_name(r.image_kind), "arch", json_arch(r.image_kind, r.image_arch),
-                        "origin", json_any_text(r.image_origin), "registers", r.registers, "shared_bytes",
-                        r.static_shared_bytes + (int)r.config.dynamic_shared_bytes, "block",
-                        json_dim3(r.config.block), "grid", json_dim3(r.config.grid), "occupancy", r.occupancy,
-                        "limiter", kr_limiter_name(r.limiter));
+        row =
+            json_pack("{s:i, s:o, s:s, s:{s:s, s:o, s:o, s:s?}, s:i, s:i, s:o, s:o, s:f, s:s}", "device",
+                      info->ordinal, "type", type_json, "variant", r.variant, "image", "kind",
+                      kr_image_kind_name(r.image_kind), "arch", json_arch(r.image_kind, r.image_arch),
+                      "origin", json_any_text(r.image_origin), "change", r.image_change, "registers",
+                      r.registers, "shared_bytes", r.static_shared_bytes + (int)r.config.dynamic_shared_bytes,
+                      "block", json_dim3(r.config.block), "grid", json_dim3(r.config.grid), "occupancy",
+                      r.occupancy, "limiter", kr_limiter_name(r.limiter));
     json_array_append_new(devices, row);
 }
 
@@ -123,11 +124,12 @@ static void print_resolutions(session *s, const kr_op *op)
                 printf("    device %d %s: none: %s\n", ordinal, name, err.message);
                 continue;
             }
-            printf("    device %d %s: %s, %s %s (%s), %d registers, block %ux%ux%u, occupancy %.0f%% (%s)\n",
-                   ordinal, name, r.variant, kr_image_kind_name(r.image_kind),
-                   arch_text(r.image_kind, r.image_arch, arch), r.image_origin, r.registers,
-                   r.config.block[0], r.config.block[1], r.config.block[2], 100 * r.occupancy,
-                   kr_limiter_name(r.limiter));
+            printf(
+                "    device %d %s: %s, %s %s (%s%s%s), %d registers, block %ux%ux%u, occupancy %.0f%% (%s)\n",
+                ordinal, name, r.variant, kr_image_kind_name(r.image_kind),
+                arch_text(r.image_kind, r.image_arch, arch), r.image_origin, r.image_change ? ": " : "",
+                r.image_change ? r.image_change : "", r.registers, r.config.block[0], r.config.block[1],
+                r.config.block[2], 100 * r.occupancy, kr_limiter_name(r.limiter));
         }
 }
 

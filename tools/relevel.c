@@ -78,8 +78,9 @@ static int print(const invocation *cli, const kr_releveled *r)
                          EXIT_DONE);
     if (r->caution)
         fprintf(stderr, "caution: %s\n", r->caution);
-    printf("%s: PTX %s for %s, from %s for %s; %zu instructions rewritten; drivers of CUDA %s and later\n",
-           cli_value(cli, OPT_OUTPUT), to_isa, to_target, from_isa, from_target, r->n_rewritten, driver);
+    printf("%s: PTX %s for %s, from %s for %s; %zu instruction%s rewritten; drivers of CUDA %s and later\n",
+           cli_value(cli, OPT_OUTPUT), to_isa, to_target, from_isa, from_target, r->n_rewritten,
+           r->n_rewritten == 1 ? "" : "s", driver);
     return EXIT_DONE;
 }
 

@@ -192,13 +192,13 @@ static json_t *run_json(const request *r, const kr_device *device, const outcome
             n = r->sizes[i];
     snprintf(image, sizeof image, "%s %s (%s)", kr_image_kind_name(c->image_kind),
              arch_text(c->image_kind, c->image_arch, arch), c->image_origin);
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:I, s:s, s:{s:f, s:f, s:f}, s:f, s:o, s:o}", "device",
+    return json_pack("{s:i, s:s, s:o, s:s?, s:o, s:o, s:I, s:s, s:{s:f, s:f, s:f}, s:f, s:o, s:o}", "device",
                      kr_device_get_info(device)->ordinal, "variant", c->variant, "image",
-                     json_any_text(image), "block", json_dim3(c->config.block), "grid",
-                     json_dim3(c->config.grid), "n", (json_int_t)n, "shape",
-                     ck_shape_text(r->op, r->sizes, shape, sizeof shape), "ms", "median", o->ms.median, "p90",
-                     o->ms.p90, "p99", o->ms.p99, "gbps", o->gbps, "verified", verified_json(r, &o->result),
-                     "max_error", json_number(o->result.max_error));
+                     json_any_text(image), "image_change", c->image_change, "block",
+                     json_dim3(c->config.block), "grid", json_dim3(c->config.grid), "n", (json_int_t)n,
+                     "shape", ck_shape_text(r->op, r->sizes, shape, sizeof shape), "ms", "median",
+                     o->ms.median, "p90", o->ms.p90, "p99", o->ms.p99, "gbps", o->gbps, "verified",
+                     verified_json(r, &o->result), "max_error", json_number(o->result.max_error));
 }
 
 static void print_verified(const request *r, const ck_result *result)
@@ -222,6 +222,8 @@ static void print_run(const request *r, const kr_device *device, const outcome *
     printf("  %s, %s %s (%s), block %ux%ux%u, grid %ux%ux%u\n", c->variant, kr_image_kind_name(c->image_kind),
            arch_text(c->image_kind, c->image_arch, arch), c->image_origin, c->config.block[0],
            c->config.block[1], c->config.block[2], c->config.grid[0], c->config.grid[1], c->config.grid[2]);
+    if (c->image_change)
+        printf("  %s\n", c->image_change);
     if (o->result.ok)
         printf("  median %.4g ms, P90 %.4g, P99 %.4g", o->ms.median, o->ms.p90, o->ms.p99);
     if (o->result.ok && o->gbps > 0) /* an op need not say what it costs */

@@ -127,6 +127,7 @@ typedef struct kr_resolution {
     double occupancy;   /* resident threads / the most that fit, 0 to 1 */
     kr_limiter limiter; /* what bounds the resident blocks */
     kr_kernel *kernel;
+    const char *image_change; /* "PTX 9.0 releveled to 7.8 for the driver (CUDA 11.8)"; NULL: loaded as it is */
 } kr_resolution;
 
 typedef struct kr_launch_options {

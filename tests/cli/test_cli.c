@@ -84,6 +84,19 @@ static const row rows[] = {
     {"explain saxpy.f32 --cc 9.0 --driver-version 99999999999999", 2, "999.99", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 99999999999999", 2, "not a compute capability", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 7", 2, "\"7\" is not a compute capability", 0},
+    /* relevel */
+    {"relevel OPS/new.ptx -o TMP/old.ptx --driver-version 11.8", 0,
+     "PTX 7.8 for sm_90, from 9.0 for sm_90; 1 instruction rewritten; drivers of CUDA 11.8 and later", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx --isa 7.0 --target sm_75", 1,
+     "line 17, \"tanh.approx.bf16 %h1, %h2;\", cannot be said in PTX 7.0 for sm_75: Feature 'tanh' requires", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx --lowest", 0, "PTX 8.0 for sm_90", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx", 2, "--lowest", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx --lowest --isa 7.0", 2, "one level", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx --isa 7", 2, "no version of PTX", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx --lowest --target sm_91", 2, "no target sm_91", 0},
+    {"relevel OPS/new.ptx --lowest", 2, "-o FILE", 0},
+    {"relevel OPS/faults.cu -o TMP/old.ptx --lowest", 2, "no .version", 0},
+    {"relevel OPS/none.ptx -o TMP/old.ptx --lowest", 2, "none.ptx", 0},
     /* compile */
     {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc none", 3, "NVRTC", 0},
     {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc /no/such/file", 2, "/no/such/file", 0},
@@ -925,13 +938,23 @@ START_TEST(simulated_machines)
     ck_assert_msg(strstr(a->err, "KREGISTRY_SOFTCUDA_DEVICES takes chips"), "%s", a->err);
     setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_75", 1);
     setenv("KREGISTRY_SOFTCUDA_DRIVER", "11.4", 1);
-    a = run(SOFT "run scale --n 10 --nvrtc none --ops " PACK);
-    ck_assert_int_eq(a->code, 1);
-    ck_assert_msg(strstr(a->err, "newer than the driver, which reads up to 7.4 (CUDA 11.4)"), "%s", a->err);
+    a = run(SOFT "run scale --n 10 --nvrtc none --ops " PACK); /* whose PTX is newer than this driver */
+    ck_assert_int_eq(a->code, 0);
+    ck_assert_msg(strstr(a->out, "releveled to 7.4 for the driver (CUDA 11.4)"), "%s", a->out);
     unsetenv("KREGISTRY_SOFTCUDA_DEVICES");
     if (available & NVRTC) {
         a = run(SOFT "run fill --n 10 --nvrtc none"); /* what is shipped is as old as it can be */
         ck_assert_int_eq(a->code, 0);
+        setenv("CUDA_FORCE_PTX_JIT", "1", 1);
+        a = run(SOFT "run at_least --n 60 --ops OPS/at_least.cu");
+        unsetenv("CUDA_FORCE_PTX_JIT");
+        ck_assert_int_eq(a->code, 0);
+        ck_assert_msg(strstr(a->out, "(nvrtc)") && strstr(a->out, "releveled to 7.4"), "%s", a->out);
+        setenv("KREGISTRY_SOFTCUDA_FAIL", "cuModuleLoadDataEx#1=209", 1); /* as for machine code of CUDA 13 */
+        a = run(SOFT "run at_least --n 60 --ops OPS/at_least.cu");
+        unsetenv("KREGISTRY_SOFTCUDA_FAIL");
+        ck_assert_int_eq(a->code, 0);
+        ck_assert_msg(strstr(a->out, "ptx compute_90 (nvrtc)"), "%s", a->out);
         a = run(SOFT "doctor");
         ck_assert_ptr_nonnull(strstr(a->out, "warning  versions"));
         ck_assert_ptr_nonnull(strstr(a->out, "newer than the driver (CUDA 11.4)"));
