@@ -39,6 +39,7 @@ build_packages=(
 test_packages=(
   'check         pkg-config --exists check'
   'libsubunit-dev pkg-config --exists libsubunit'
+  'cmake         command -v cmake'
 )
 
 apt_is_fresh=

@@ -5,6 +5,8 @@
  * (--arch 80,90a --ptx 75), stays readable; and whatever is done to a byte of it is noticed. */
 
 #include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -405,6 +407,51 @@ START_TEST(without_its_source_nothing_is_compiled)
 }
 END_TEST
 
+/* ---- threads: one adds, others look ---- */
+
+typedef struct watched {
+    kr_registry *registry;
+    atomic_bool stop;
+} watched;
+
+/* Returns NULL where all was as it must be. */
+static void *look(void *user)
+{
+    watched *w = user;
+    const kr_machine machine = {.cc = {8, 6, 0}};
+    while (!atomic_load(&w->stop)) {
+        kr_explanation *explanation;
+        const kr_op *op;
+        if (kr_registry_find(w->registry, "scale", &op, NULL, NULL) || strcmp(op->name, "scale") != 0 ||
+            kr_registry_explain(w->registry, "scale", &machine, NULL, &explanation, NULL))
+            return w;
+        const size_t n = explanation->n, n_shipped = kr_registry_shipped(w->registry, op, 0, NULL, 0);
+        kr_explanation_destroy(&explanation);
+        if ((n != 1 && n != 4) || (n_shipped != 0 && n_shipped != 3)) /* NVRTC, and the images */
+            return w;
+    }
+    return NULL;
+}
+
+START_TEST(packs_are_added_while_others_look)
+{
+    watched w = {.registry = open_registry()};
+    pthread_t threads[4];
+    ok(kr_registry_add_file(w.registry, PACKS "/scale.cu", &err));
+    for (size_t i = 0; i < KR_COUNT(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, look, &w), 0);
+    for (int i = 0; i < 50; i++)
+        ok(kr_registry_add_pack(w.registry, golden, golden_bytes, &err));
+    atomic_store(&w.stop, true);
+    for (size_t i = 0; i < KR_COUNT(threads); i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    kr_registry_destroy(&w.registry);
+}
+END_TEST
+
 /* ---- on a device ---- */
 
 static kr_status run_scale(kr_runtime *runtime, kr_registry *registry)
@@ -582,6 +629,10 @@ int main(void)
     tcase_add_test(tc, targets_follow_the_requirements);
     tcase_add_test(tc, targets_of_ones_own);
     suite_add_tcase(suite, tc);
+    TCase *threads = tcase_create("threads"); /* for ThreadSanitizer: scripts/test */
+    tcase_add_checked_fixture(threads, setup, teardown);
+    tcase_add_test(threads, packs_are_added_while_others_look);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
