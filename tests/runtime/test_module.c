@@ -130,7 +130,7 @@ START_TEST(images_refused)
     if (rows[_i].status == KR_COMPILE_FAILED)
         ck_contains(err.log, "line 7");
     if (strstr(rows[_i].image, "9.3"))
-        ck_contains(err.advice, "driver to one for CUDA 13.3");
+        ck_contains(err.advice, "a driver of CUDA 13.3");
 }
 END_TEST
 
@@ -144,7 +144,7 @@ static const struct {
     {209, KR_NOT_ON_THIS_DEVICE, "no code for this device", "Build it for sm_90"},
     {218, KR_COMPILE_FAILED, "the driver refuses the PTX", ""},
     {221, KR_NOT_ON_THIS_MACHINE, "PTX compiler library is missing", "libnvidia-ptxjitcompiler.so.1"},
-    {222, KR_NOT_ON_THIS_DEVICE, "PTX 7.5 for sm_75; the driver takes PTX up to 9.0", "Update the driver"},
+    {222, KR_NOT_ON_THIS_DEVICE, "PTX 7.5 for sm_75; the driver takes PTX up to 9.0", "update this one"},
     {223, KR_NOT_ON_THIS_MACHINE, "compiling PTX is disabled", "CUDA_DISABLE_PTX_JIT"},
     {300, KR_COMPILE_FAILED, "does not compile or link", ""},
     {2, KR_OUT_OF_DEVICE_MEMORY, "out of memory", ""},
