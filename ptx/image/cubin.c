@@ -26,6 +26,7 @@ enum {
     INFO_CBANK_PARAM_SIZE = 0x19,
     INFO_MAXREG_COUNT = 0x1b,
     INFO_REGCOUNT = 0x2f,
+    INFO_CUDA_API_VERSION = 0x37,
     INFO_CTA_PER_CLUSTER = 0x3d,
     INFO_MAX_CLUSTER_RANK = 0x3f,
     INFO_KPARAM_V2 = 0x45,
@@ -45,10 +46,16 @@ typedef struct reader {
     kr_error *err;
 } reader;
 
-/* From ABI 8 (CUDA 13) on it is in the second byte of the flags. */
+/* From ABI 8 (all of CUDA 13, and 12.8 for sm_100 and later) on it is in the second byte of the flags. */
 static unsigned sm_of(unsigned abi, uint32_t flags)
 {
     return abi >= 8 ? flags >> 8 & 0xff : flags & 0xff;
+}
+
+/* The bit of an architecture-specific target, which CUDA 13 does not use any more. */
+static char suffix_of(unsigned abi, uint32_t flags)
+{
+    return flags & (abi >= 8 ? 1u << 3 : 1u << 11) ? 'a' : 0;
 }
 
 unsigned kr__cubin_sm(const void *image, size_t image_bytes)
@@ -56,6 +63,12 @@ unsigned kr__cubin_sm(const void *image, size_t image_bytes)
     kr__bytes elf = {image, image_bytes, false};
     const unsigned abi = kr__u8(&elf, EI_ABIVERSION);
     return sm_of(abi, kr__u32(&elf, offsetof(Elf64_Ehdr, e_flags)));
+}
+
+/* As 130 for 13.0; what is no version is not known. */
+static int toolkit_of(uint32_t number)
+{
+    return number >= 100 && number < 1000 ? (int)(number / 10 * 1000 + number % 10 * 10) : 0;
 }
 
 static kr_status read_elf(const void *image, size_t image_bytes, reader *r)
@@ -75,9 +88,10 @@ static kr_status read_elf(const void *image, size_t image_bytes, reader *r)
         return KR_FAIL(r->err, KR_CORRUPT,
                        "cubin: an SM number was expected in the flags at offset 0x30 (0x%08x)", elf->flags);
     cubin->abi = (int)elf->abi;
+    cubin->toolkit = elf->abi < 8 ? toolkit_of(elf->version) : 0; /* its kernels say it too */
     cubin->linked = elf->type == ET_EXEC;
     cubin->virtual_arch = (int)(elf->abi >= 8 ? sm : elf->flags >> 16 & 0xff);
-    cubin->arch = (kr_cc){(int)sm / 10, (int)sm % 10, elf->abi < 8 && elf->flags & 1u << 11 ? 'a' : 0};
+    cubin->arch = (kr_cc){(int)sm / 10, (int)sm % 10, suffix_of(elf->abi, elf->flags)};
     return KR_OK;
 }
 
@@ -171,6 +185,9 @@ static void read_kernel_record(reader *r, const info_record *record, kr_image_ke
         break;
     case INFO_REQNTID:
         read_three(r, record, kernel->required_threads);
+        break;
+    case INFO_CUDA_API_VERSION:
+        r->cubin->toolkit = record->bytes >= 4 ? toolkit_of(kr__u32(&r->elf.bytes, record->data)) : 0;
         break;
     case INFO_CTA_PER_CLUSTER:
         read_three(r, record, kernel->cluster);
@@ -326,7 +343,7 @@ static kr_status read_symbols(reader *r, const kr__elf_section *table)
     return status ? status : read_symbol_facts(r);
 }
 
-/* ABI 8 keeps the 'a' of an architecture-specific target in .nv.compat. */
+/* From CUDA 13.0 on the 'a' of an architecture-specific target is kept in .nv.compat. */
 static kr_status read_compat(reader *r)
 {
     const kr__elf_section *compat = find_contents(r, ".nv.compat", "");
@@ -339,20 +356,6 @@ static kr_status read_compat(reader *r)
     return r->status;
 }
 
-/* The toolkit as 130 for 13.0: from ABI 8 on in a note (its header, the owner's name of 12 bytes, then u16
- * version, SM, toolkit), before in the header. */
-static void read_toolkit(reader *r)
-{
-    enum { AT_TOOLKIT = sizeof(Elf64_Nhdr) + 12 + 4 };
-    const kr__elf_section *note = find_contents(r, ".note.nv.cuinfo", "");
-    unsigned toolkit = r->elf.version;
-    if (r->cubin->abi >= 8)
-        toolkit =
-            note && note->bytes >= AT_TOOLKIT + 2 ? kr__u16(&r->elf.bytes, note->offset + AT_TOOLKIT) : 0;
-    if (toolkit >= 100 && toolkit < 1000) /* what is no version is not known */
-        r->cubin->toolkit = (int)(toolkit / 10 * 1000 + toolkit % 10 * 10);
-}
-
 static kr_status read_cubin(const void *image, size_t image_bytes, reader *r)
 {
     kr_status status = read_elf(image, image_bytes, r);
@@ -360,7 +363,6 @@ static kr_status read_cubin(const void *image, size_t image_bytes, reader *r)
         status = read_compat(r);
     if (status)
         return status;
-    read_toolkit(r);
     const kr__elf_section *constants = kr__elf_find(&r->elf, ".nv.constant3", "");
     r->cubin->const_bytes = constants ? constants->bytes : 0;
     for (size_t i = 0; i < r->elf.n_sections; i++)

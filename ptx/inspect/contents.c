@@ -17,35 +17,59 @@ typedef struct contents {
 
 /* ---- which driver ---- */
 
-/* From CUDA 11 on every driver of a major version takes the cubins of all its toolkits (CUDA compatibility
- * guide, minor version compatibility). 0: not known. */
-static int driver_of_toolkit(int toolkit)
+/* The lowest .version of PTX text, and of .target what it needs at that; 0: the parser does not know it
+ * whole. */
+static kr_status needs_of(const char *text, size_t bytes, int *ret_isa, kr_cc *ret_target, kr_error *err)
 {
-    return toolkit >= 11000 ? toolkit / 1000 * 1000 : toolkit;
+    ptx_module *module = NULL;
+    ptx_problem problem = {0};
+    ptx_needs needs = {0};
+    if (kr__ptx_parse(text, bytes, NULL, &module, &problem))
+        kr__ptx_needs(module, &needs);
+    const bool no_memory = problem.kind == PTX_PROBLEM_MEMORY;
+    *ret_isa = needs.isa;
+    if (!needs.target || kr_cc_parse(needs.target, ret_target, NULL))
+        *ret_target = (kr_cc){0};
+    kr__ptx_module_free(&module);
+    kr__text_free(&problem.log);
+    return no_memory ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs") : KR_OK;
+}
+
+/* The first that knew the GPU: the .version that first had its target says which. 0: not known. */
+static kr_status driver_of_target(kr_cc arch, int *ret_driver, kr_error *err)
+{
+    char text[100];
+    int isa;
+    kr_cc lowest;
+    kr__format(text, sizeof text, ".version %d.%d\n.target sm_%d%d%.1s\n", PTX_NEWEST_ISA / 10,
+               PTX_NEWEST_ISA % 10, arch.major, arch.minor, &arch.suffix);
+    const kr_status status = needs_of(text, strlen(text), &isa, &lowest, err);
+    *ret_driver = status || !isa ? 0 : kr__isa_driver(isa);
+    return status;
+}
+
+/* From CUDA 11 on every driver of a major version takes the cubins of all its toolkits (CUDA compatibility
+ * guide, minor version compatibility), where it knows the GPU. 0: not known. */
+static kr_status driver_of_cubin(const kr__cubin *cubin, int *ret_driver, kr_error *err)
+{
+    const int toolkit = cubin->toolkit, by_toolkit = toolkit >= 11000 ? toolkit / 1000 * 1000 : toolkit;
+    int by_target;
+    const kr_status status = driver_of_target(cubin->arch, &by_target, err);
+    *ret_driver = by_toolkit && by_target > by_toolkit ? by_target : by_toolkit;
+    return status;
 }
 
 /* ---- kinds ---- */
 
-/* PTX that the parser does not know whole has needs that are not known. */
 static kr_status read_needs(const char *text, size_t bytes, kr_image_contents *c, kr_error *err)
 {
-    kr__text short_text = {0};
-    ptx_module *module = NULL;
-    ptx_problem problem = {0};
-    const bool ok = kr__ptx_abridge(text, bytes, &short_text);
-    if (ok && kr__ptx_parse(short_text.data, short_text.bytes, NULL, &module, &problem)) {
-        ptx_needs needs;
-        kr__ptx_needs(module, &needs);
-        c->min_isa = needs.isa;
-        c->min_driver = kr__isa_driver(needs.isa);
-        if (needs.target && kr_cc_parse(needs.target, &c->min_target, NULL))
-            c->min_target = (kr_cc){0};
-    }
-    const bool no_memory = !ok || problem.kind == PTX_PROBLEM_MEMORY;
-    kr__ptx_module_free(&module);
-    kr__text_free(&problem.log);
-    kr__text_free(&short_text);
-    return no_memory ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs") : KR_OK;
+    kr__text abridged = {0};
+    kr_status status = kr__ptx_abridge(text, bytes, &abridged)
+                           ? needs_of(abridged.data, abridged.bytes, &c->min_isa, &c->min_target, err)
+                           : KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs");
+    c->min_driver = c->min_isa ? kr__isa_driver(c->min_isa) : 0;
+    kr__text_free(&abridged);
+    return status;
 }
 
 static kr_status read_ptx(const char *text, size_t bytes, contents *c, kr_error *err)
@@ -77,8 +101,9 @@ static kr_status read_cubin(const char *image, size_t bytes, contents *c, kr_err
     c->public.toolkit = cubin->toolkit;
     c->public.is_relocatable = !cubin->linked;
     c->public.min_target = cubin->arch;
-    c->public.driver = c->public.min_driver = driver_of_toolkit(cubin->toolkit);
-    return KR_OK;
+    const kr_status known = driver_of_cubin(cubin, &c->public.driver, err);
+    c->public.min_driver = c->public.driver;
+    return known;
 }
 
 /* PTX ends with a NUL or more; one before its end is for the reader to refuse. */

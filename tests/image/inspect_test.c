@@ -469,6 +469,12 @@ static kr_image_contents *read_one(const char *name)
     return contents;
 }
 
+/* Of CUDA 11 and 12: the first release with a target (NVIDIA's release notes). */
+static int first_driver(kr_cc cc)
+{
+    return cc.major == 9 ? (cc.suffix ? 12000 : 11080) : cc.major == 10 ? 12070 : cc.major == 12 ? 12080 : 0;
+}
+
 static void compare(const char *stem)
 {
     char name[300];
@@ -480,10 +486,14 @@ static void compare(const char *stem)
     kr__format(name, sizeof name, "%s.ptx", stem);
     kr_image_contents *ptx = read_one(name);
     int major, minor;
+    kr_cc cc;
     ck_assert_int_eq(sscanf(log, "release %d.%d", &major, &minor), 2);
+    ck_assert_int_eq(kr_cc_parse(strrchr(stem, '.') + 1, &cc, NULL), KR_OK);
     ck_assert_int_eq(cubin->toolkit, major * 1000 + minor * 10);
-    ck_assert_int_eq(cubin->abi, major >= 13 ? 8 : 7);
-    ck_assert_int_eq(cubin->driver, major * 1000);
+    ck_assert_int_eq(cubin->abi, major >= 13 || cc.major >= 10 ? 8 : 7);
+    ck_assert_int_eq(cubin->driver, first_driver(cc) > major * 1000 ? first_driver(cc) : major * 1000);
+    ck_assert_int_eq(cubin->min_target.major * 10 + cubin->min_target.minor, cc.major * 10 + cc.minor);
+    ck_assert_int_eq(cubin->min_target.suffix, cc.suffix);
     ck_assert_int_eq(cubin->is_relocatable, strstr(stem, ".rdc.") != NULL);
     ck_assert_uint_eq(cubin->n_kernels, ptx->n_kernels);
     ck_assert_uint_eq(cubin->n_variables, ptx->n_variables);

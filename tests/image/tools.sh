@@ -75,12 +75,13 @@ for code in 80 90 100; do # for a linker
     ptxas -v -c -arch=sm_$code $name.ptx -o $name.cubin 2>>$name.log
 done
 for folder in ${KREGISTRY_TEST_PTXAS:-}; do
-    for code in 75 80 90; do
+    for code in 75:7.8 80:7.8 90:7.8 90a:8.0 100:8.7 100a:8.7 120a:8.7; do
+        isa=${code#*:} code=${code%:*}
         name=all.$(basename "$folder").$code
         nvcc -DOLD -arch=compute_$code -ptx all.cu -o new.ptx
-        sed 's/^\.version.*/.version 7.8/' new.ptx >$name.ptx
+        sed "s/^\.version.*/.version $isa/" new.ptx >$name.ptx
         "$folder/ptxas" --version | sed -n 's/.*release/release/p' >$name.log
-        "$folder/ptxas" -v -arch=sm_$code $name.ptx -o $name.cubin 2>>$name.log
+        "$folder/ptxas" -v -arch=sm_$code $name.ptx -o $name.cubin 2>>$name.log || rm -f $name.cubin # too old for it
     done
 done
 for mode in none speed balance size; do
