@@ -12,7 +12,7 @@ static const uint64_t signed_types = SET(PTX_S8) | SET(PTX_S16) | SET(PTX_S32) |
 static const uint64_t unsigned_types = SET(PTX_U8) | SET(PTX_U16) | SET(PTX_U32) | SET(PTX_U64);
 static const uint64_t bit_types = SET(PTX_B8) | SET(PTX_B16) | SET(PTX_B32) | SET(PTX_B64) | SET(PTX_B128);
 /* Those whose operands are written in registers of bits: fp8 pairs, tf32, packed halves. */
-static const uint64_t packed_types = SET(PTX_TF32) | SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) |
+static const uint64_t packed_types = ((1ull << (PTX_E5M2X4 + 1)) - SET(PTX_E2M1X2)) | SET(PTX_TF32) | SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) |
                                      SET(PTX_BF16X2) | SET(PTX_U16X2) | SET(PTX_S16X2) | SET(PTX_F32X2);
 
 static bool is(uint64_t set, ptx_type type)
@@ -594,6 +594,8 @@ static stage operand(verdict *v, char letter, size_t i)
         return source(v, at, i, PTX_B64, false);
     case 'U':
         return source(v, at, i, PTX_B16, false);
+    case 'Y':
+        return list(v, at, i, 4, instr->type2);
     case 'k':
         return at->kind == PTX_OPERAND_SINK ? RIGHT : destination(v, at, PTX_B64, false);
     case '_':
@@ -680,6 +682,8 @@ static bool round_allowed(ptx_set allowed, ptx_round round)
         return allowed & K(ROUND);
     case PTX_RNA:
         return allowed & K(RNA);
+    case PTX_RS:
+        return allowed & K(RS);
     default:
         return true;
     }
@@ -756,7 +760,7 @@ static stage modifiers(verdict *v, ptx_set written)
     ptx_set allowed = form->allowed;
     if (!round_allowed(allowed, v->instr->round))
         return fail(v, MODIFIERS, "Illegal rounding modifier for instruction '%s'", v->title);
-    if (allowed & (K(RN) | K(RZ) | K(RNA)))
+    if (allowed & (K(RN) | K(RZ) | K(RNA) | K(RS)))
         allowed |= K(ROUND);
     const ptx_set excess = written & ~allowed;
     if (excess & (K(ROUND) | K(ROUND_INT)))

@@ -24,6 +24,8 @@ static ptx_set allowing(const ptx_modifier *modifier)
         return K(ROUND) | K(RZ);
     case PTX_RNA:
         return K(RNA);
+    case PTX_RS:
+        return K(RS);
     default:
         return K(ROUND);
     }
@@ -149,7 +151,7 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
 
 /* Kinds that an instruction may have several of: spaces and layouts are counted by the forms, .mmio.relaxed,
  * L1:: and L2:: hints, .xorsign.abs, .proxy.async, .po.shr7. */
-#define REPEATABLE (K(SPACE) | K(LAYOUT) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY) | PTX_XORSIGN_ABS)
+#define REPEATABLE (K(SPACE) | K(LAYOUT) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY))
 
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)

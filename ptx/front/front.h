@@ -96,7 +96,7 @@ typedef unsigned __int128 ptx_set;
     X(COMPARE) X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) X(CACHE_STORE) \
         X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY) X(SHAPE) X(COUNT) \
             X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)                            \
-                X(RNA) /* in a form: of ROUND only these */                                             \
+                X(RNA) X(RS) /* in a form: of ROUND only these */                                             \
         X(SPACES) /* a second state space */                                                            \
             X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) \
                 X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY)
@@ -190,7 +190,9 @@ enum {
     PTX_OWN100, /* those from sm_100 on */
     PTX_SM100F, /* those of sm_100's family and its neighbours' */
     PTX_SM100F_120A,
-    PTX_SM103A
+    PTX_SM103A,
+    PTX_SM100_103F, /* redux of floats */
+    PTX_SM100A_103A /* cvt.rs */
 };
 
 /* One way of writing an instruction. */

@@ -34,8 +34,20 @@
 #define S2 TYPE(S2)
 #define U4 TYPE(U4)
 #define S4 TYPE(S4)
+#define E2M1 TYPE(E2M1)
+#define E2M3 TYPE(E2M3)
+#define E3M2 TYPE(E3M2)
+#define UE8M0 TYPE(UE8M0)
+#define UE4M3 TYPE(UE4M3)
+#define E2M1X2 TYPE(E2M1X2)
+#define E2M3X2 TYPE(E2M3X2)
+#define E3M2X2 TYPE(E3M2X2)
+#define UE8M0X2 TYPE(UE8M0X2)
+#define E2M1X4 TYPE(E2M1X4)
+#define FLOAT8X4 (TYPE(E2M3X4) | TYPE(E3M2X4) | TYPE(E4M3X4) | TYPE(E5M2X4))
 #define PRED TYPE(PRED)
 #define F32X2 TYPE(F32X2)
+#define ROUNDS(set) ONLY(ROUND, set)
 #define INT16 (U16 | S16)
 #define INT32 (U32 | S32)
 #define INT64 (U64 | S64)
@@ -77,17 +89,17 @@
     FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "V@?r", 70, 80)
 /* Of a kind only these. */
 #define SPACE(name) (1ull << PTX_SPACE_##name)
-#define INTO(set)               \
-    {                           \
-        PTX_KIND_SPACE, (set)   \
+#define INTO(set)             \
+    {                         \
+        PTX_KIND_SPACE, (set) \
     }
-#define FROM(set)               \
-    {                           \
-        PTX_KIND_SPACES, (set)  \
+#define FROM(set)              \
+    {                          \
+        PTX_KIND_SPACES, (set) \
     }
-#define ONLY(kind, set)         \
-    {                           \
-        PTX_KIND_##kind, (set)  \
+#define ONLY(kind, set)        \
+    {                          \
+        PTX_KIND_##kind, (set) \
     }
 #define OWN (SPACE(SHARED) | SPACE(SHARED_CTA)) /* shared memory of the block */
 #define ORDERS(set) ONLY(ORDER, set)
@@ -140,21 +152,22 @@
 #define ARRIVING ORDERS(ORDER(RELEASE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))
 #define WAITING ORDERS(ORDER(ACQUIRE) | ORDER(RELAXED)), SCOPES(ORDER(CTA) | ORDER(CLUSTER))
 /* mbarrier.arrive, mbarrier.arrive_drop: at another block's there is no state to return. */
-#define ARRIVAL                                                                                       \
-    FORM(T1(B64), ORDERED, 0, 0, "k#?r", 70, 80, INTO(OWN), ARRIVING)                                 \
-    FORM(T1(B64), ORDERED, 0, 0, "_#?r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), ARRIVING)               \
-    FORM(T1(B64), ORDERED | PTX_NO_COMPLETE, PTX_NO_COMPLETE, 0, "k#r", 70, 80, INTO(OWN),            \
-         ORDERS(ORDER(RELEASE)), SCOPES(ORDER(CTA)))                                                  \
-    FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "k#r", 80, 90, INTO(OWN), ARRIVING)      \
-    FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "_#r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), ARRIVING)
+#define ARRIVAL                                                                                          \
+    FORM(T1(B64), ORDERED, 0, 0, "k#?r", 70, 80, INTO(OWN), ARRIVING)                                    \
+    FORM(T1(B64), ORDERED, 0, 0, "_#?r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), ARRIVING)                  \
+    FORM(T1(B64), ORDERED | PTX_NO_COMPLETE, PTX_NO_COMPLETE, 0, "k#r", 70, 80, INTO(OWN),               \
+         ORDERS(ORDER(RELEASE)), SCOPES(ORDER(CTA)))                                                     \
+    FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "k#r", 80, 90, INTO(OWN), ARRIVING)         \
+    FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "_#r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), \
+         ARRIVING)
 #define FORM(set, may, must, either, pattern, version, target, ...) \
-    {.types = set,                                             \
-     .allowed = (may),                                         \
-     .required = (must),                                       \
-     .one_of = (either),                                       \
-     .operands = pattern,                                      \
-     .isa = version,                                           \
-     .sm = target,                                             \
+    {.types = set,                                                  \
+     .allowed = (may),                                              \
+     .required = (must),                                            \
+     .one_of = (either),                                            \
+     .operands = pattern,                                           \
+     .isa = version,                                                \
+     .sm = target,                                                  \
      .only = {__VA_ARGS__}},
 #define PTX_OPCODE(id, text, titles, ...) \
     [PTX_OP_##id] = {text, titles, (const ptx_form[]){__VA_ARGS__{.operands = NULL}}},

@@ -28,6 +28,8 @@ typedef enum ptx_type {
     PTX_PRED,
     PTX_F32X2, /* sm_100 */
     PTX_B1, PTX_U2, PTX_S2, PTX_U4, PTX_S4, /* of matrices and cvt.pack, in registers of 32 bits */
+    PTX_E2M1, PTX_E2M3, PTX_E3M2, PTX_UE8M0, PTX_UE4M3, /* of matrices and their scales */
+    PTX_E2M1X2, PTX_E2M3X2, PTX_E3M2X2, PTX_UE8M0X2, PTX_E2M1X4, PTX_E2M3X4, PTX_E3M2X4, PTX_E4M3X4, PTX_E5M2X4,
     PTX_TEXREF, PTX_SAMPLERREF, PTX_SURFREF, /* opaque: of variables only */
     PTX_TYPE_COUNT
 } ptx_type;
@@ -44,7 +46,7 @@ typedef enum ptx_space {
 
 typedef enum ptx_round {
     PTX_ROUND_NONE,
-    PTX_RN, PTX_RZ, PTX_RM, PTX_RP, PTX_RNA,  /* to a floating-point result */
+    PTX_RN, PTX_RZ, PTX_RM, PTX_RP, PTX_RNA, PTX_RS,  /* to a floating-point result */
     PTX_RNI, PTX_RZI, PTX_RMI, PTX_RPI        /* to an integer */
 } ptx_round;
 
@@ -108,7 +110,8 @@ typedef enum ptx_flag {
     PTX_B1024 = 1ull << 42, /* tensormap.replace */
     PTX_MBARRIER_INIT = 1ull << 43, /* fence */
     PTX_TENSORMAP = 1ull << 44, /* prefetch */
-    PTX_BASE = 1ull << 45, PTX_LEVEL = 1ull << 46, PTX_GRAD = 1ull << 47 /* tex, txq */
+    PTX_BASE = 1ull << 45, PTX_LEVEL = 1ull << 46, PTX_GRAD = 1ull << 47, /* tex, txq */
+    PTX_ABS = 1ull << 48 /* of min, max, redux; .xorsign.abs has both */
 } ptx_flag;
 
 typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;

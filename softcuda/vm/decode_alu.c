@@ -50,7 +50,7 @@ static const char *test_name(ptx_sub sub)
 }
 
 static const struct {
-    uint32_t flag;
+    uint64_t flag;
     const char *name;
 } spelled_flags[] = {
     /* in the order alu.def spells them */
@@ -102,6 +102,8 @@ static void spell(const ptx_instr *instr, const char *operation, sc_name *name)
         add_part(name, "rint");
     if (instr->round == PTX_RNA)
         add_part(name, "rna");
+    if (instr->round == PTX_RS) /* no form has it */
+        add_part(name, "rs");
     for (size_t i = 0; i < KR_COUNT(spelled_flags); i++)
         if (instr->flags & spelled_flags[i].flag)
             add_part(name, spelled_flags[i].name);
@@ -173,8 +175,8 @@ static void decode_form_named(sc_decoder *decoder, const char *name)
         return;
     size_t n = strlen(found->shape);
     sc_slot slots[5] = {SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT};
-    if (n > instr->n_operands || n > KR_COUNT(slots)) {
-        sc__unsupported(decoder, "too few operands");
+    if (n != instr->n_operands || n > KR_COUNT(slots)) { /* min and max of three are none of theirs */
+        sc__unsupported(decoder, "another number of operands");
         return;
     }
     for (size_t i = 1; i < n; i++)
