@@ -228,7 +228,7 @@ void tool_print_bytes(FILE *to, const char *name, const void *data, size_t bytes
             "#include <stddef.h>\n"
             "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
             "extern const unsigned char %s[];\nextern const size_t %s_bytes;\n"
-            "_Alignas(64) const unsigned char %s[] =\n",
+            "const unsigned char %s[] __attribute__((aligned(64))) =\n",
             name, name, name);
     print_literal(to, data, bytes);
     fprintf(to, "    \"\";\nconst size_t %s_bytes = sizeof %s - 1;\n", name, name);

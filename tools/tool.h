@@ -30,7 +30,7 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
  * to. */
 kr_status tool_write_file(const char *path, const void *data, size_t bytes, kr_error *err);
 
-/* Defines in C: const unsigned char NAME[], aligned as a pack asks, and const size_t NAME_bytes. */
+/* Defines in C and C++: const unsigned char NAME[], aligned as a pack asks, and const size_t NAME_bytes. */
 void tool_print_bytes(FILE *to, const char *name, const void *data, size_t bytes);
 
 /* How it is told that there is no memory, before the program ends with exit code 1. Allocates nothing. */

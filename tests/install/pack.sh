@@ -73,6 +73,31 @@ if [ "$cmake" != none ]; then
         again "CMake, $generator" "$work/with_$generator/app" "$cmake" --build "$work/with_$generator"
         built="$built, with CMake and $generator"
     done
+    # Without the language C.
+    mkdir "$work/cxx"
+    sed 's/project(app C)/project(app CXX)/; s/app\.c/app.cpp/; s/OPS kernels/OPS app\/kernels/' "$app/CMakeLists.txt" >"$work/cxx/CMakeLists.txt"
+    cp -r "$app" "$work/cxx/app"
+    cat >"$work/cxx/app.cpp" <<'END'
+#include <kregistry/kregistry.h>
+
+extern "C" const unsigned char my_kernels_pack[];
+extern "C" const size_t my_kernels_pack_bytes;
+
+int main()
+{
+    kr_error err;
+    kr_pack *pack = nullptr;
+    if (kr_pack_open_memory(my_kernels_pack, my_kernels_pack_bytes, &pack, &err))
+        return kr_error_print(&err, stderr);
+    printf("%zu ops\n", kr_pack_get_info(pack).n_ops);
+    kr_pack_close(&pack);
+}
+END
+    if command -v "${CXX:-c++}"; then
+        "$cmake" -S "$work/cxx" -B "$work/cxx/build" -DCMAKE_PREFIX_PATH="$root" || fail 'CMake, C++ alone'
+        "$cmake" --build "$work/cxx/build" || fail 'CMake, C++ alone: building'
+        runs "$work/cxx/build/app" '^1 ops$'
+    fi
     # What is asked for wrongly is said where the project is configured.
     sed 's/OPS kernels/KERNELS kernels/' "$app/CMakeLists.txt" >"$work/wrong/CMakeLists.txt"
     "$cmake" -S "$work/wrong" -B "$work/wrong/build" -DCMAKE_PREFIX_PATH="$root" && fail 'a call without OPS is taken'
@@ -84,6 +109,9 @@ fi
     kregistry pack --ops "$app/kernels" -o my_kernels.pack --ptx 75 && kregistry embed my_kernels.pack -o my_kernels_pack.o
     # shellcheck disable=SC2046
     "${CC:-cc}" "$app/app.c" my_kernels_pack.o $(pkg-config --cflags --libs kregistry) -o by_hand
+    kregistry embed my_kernels.pack -o my_kernels_pack.c
+    "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c my_kernels_pack.c -o c.o
+    ! command -v "${CXX:-c++}" || "${CXX:-c++}" -Wall -Wextra -Wpedantic -Werror -x c++ -c my_kernels_pack.c -o cxx.o
 ) || fail 'by hand'
 runs "$work/by_hand" '^1 ops, y\[1\] = 500$'
 echo "built by hand$built" >&3
