@@ -24,16 +24,6 @@ static kr_status check_targets(const kr_cc *targets, size_t n, const char *name,
     return KR_OK;
 }
 
-static kr_status check_pack_options(const kr_pack_options *options, kr_error *err)
-{
-    if (options->n_cubins)
-        KR_REQUIRE(err, options->cubins);
-    if (options->n_ptx)
-        KR_REQUIRE(err, options->ptx);
-    const kr_status status = check_targets(options->cubins, options->n_cubins, "cubins", err);
-    return status ? status : check_targets(options->ptx, options->n_ptx, "ptx", err);
-}
-
 static kr_status needed_nvrtc(kr_registry *registry, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
     const kr_status status = kr__registry_nvrtc(registry, ret_nvrtc, err);
@@ -51,8 +41,15 @@ kr_status kr_pack_build(kr_registry *registry, const char *glob, const kr_pack_o
     kr_pack_options own;
     kr_nvrtc *nvrtc;
     kr_status status = KR_OPTIONS(err, options, own);
+    if (status)
+        return status;
+    if (own.n_cubins)
+        KR_REQUIRE(err, options->cubins);
+    if (own.n_ptx)
+        KR_REQUIRE(err, options->ptx);
+    status = check_targets(own.cubins, own.n_cubins, "cubins", err);
     if (!status)
-        status = check_pack_options(&own, err);
+        status = check_targets(own.ptx, own.n_ptx, "ptx", err);
     if (!status)
         status = needed_nvrtc(registry, &nvrtc, err);
     if (status)

@@ -114,6 +114,22 @@ START_TEST(null_is_refused_by_name)
     ROW(text, kr_registry_add_source(it, it, NULL, 1, &err));
     ROW(registry, kr_registry_add_directory(NULL, it, &err));
     ROW(path, kr_registry_add_directory(it, NULL, &err));
+    ROW(registry, kr_registry_add_pack(NULL, it, 1, &err));
+    ROW(pack, kr_registry_add_pack(it, NULL, 1, &err));
+    ROW(registry, kr_registry_add_pack_file(NULL, it, &err));
+    ROW(path, kr_registry_add_pack_file(it, NULL, &err));
+    ROW(path, kr_pack_open(NULL, it, &err));
+    ROW(ret_pack, kr_pack_open(it, NULL, &err));
+    ROW(data, kr_pack_open_memory(NULL, 1, it, &err));
+    ROW(ret_pack, kr_pack_open_memory(it, 1, NULL, &err));
+    ROW(pack, kr_pack_get_image(NULL, 0, it, &err));
+    ROW(ret_image, kr_pack_get_image(it, 0, NULL, &err));
+    ROW(registry, kr_pack_build(NULL, NULL, NULL, it, &err));
+    ROW(ret_pack, kr_pack_build(it, NULL, NULL, NULL, &err));
+    ROW(options->cubins,
+        kr_pack_build(it, NULL, &(kr_pack_options){sizeof(kr_pack_options), .n_cubins = 1}, it, &err));
+    ROW(options->ptx,
+        kr_pack_build(it, NULL, &(kr_pack_options){sizeof(kr_pack_options), .n_ptx = 1}, it, &err));
     ROW(registry, kr_registry_find(NULL, it, it, it, &err));
     ROW(full_name, kr_registry_find(it, NULL, it, it, &err));
     ROW(ret_op, kr_registry_find(it, it, NULL, it, &err));
@@ -181,6 +197,10 @@ START_TEST(questions_to_nothing_are_answered_with_nothing)
     ck_assert_uint_eq(kr_registry_n_ops(NULL), 0);
     ck_assert_ptr_null(kr_registry_op(NULL, 0));
     ck_assert_uint_eq(kr_registry_shipped(NULL, NULL, 0, NULL, 0), 0);
+    ck_assert(!kr_is_pack(NULL, 0));
+    ck_assert_uint_eq(kr_pack_get_info(NULL).n_ops, 0);
+    ck_assert_ptr_null(kr_pack_op(NULL, 0));
+    ck_assert(!kr_pack_has_source(NULL, NULL));
     ck_assert_ptr_null(kr_runtime_driver(NULL).path);
     ck_assert_uint_eq(kr_runtime_n_devices(NULL), 0);
     ck_assert_ptr_null(kr_runtime_device(NULL, 0));
@@ -202,6 +222,7 @@ START_TEST(nothing_is_destroyed_without_complaint)
     kr_launcher_destroy(NULL);
     kr_module_destroy(NULL);
     kr_nvrtc_close(NULL);
+    kr_pack_close(NULL);
     kr_registry_destroy(NULL);
     kr_runtime_destroy(NULL);
     kr_stream_destroy(NULL);
