@@ -594,7 +594,7 @@ static stage operand(verdict *v, char letter, size_t i)
         return source(v, at, i, PTX_B64, false);
     case 'U':
         return source(v, at, i, PTX_B16, false);
-    case 'Y':
+    case 'J':
         return list(v, at, i, 4, instr->type2);
     case 'k':
         return at->kind == PTX_OPERAND_SINK ? RIGHT : destination(v, at, PTX_B64, false);
