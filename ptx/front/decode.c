@@ -195,7 +195,7 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, 
     apply(modifier, to->modifiers, instr);
     const bool is_second = modifier->kind == PTX_KIND_SPACE && (to->modifiers & K(SPACE));
     const uint8_t kind = is_second ? PTX_KIND_SPACES : modifier->kind;
-    if (kind && !(to->modifiers & (ptx_set)1 << kind))
+    if (kind && kind < PTX_KIND_END && !(to->modifiers & (ptx_set)1 << kind)) /* gcc does not see the bound */
         to->values[kind] = (uint8_t)modifier->value;
     to->modifiers |= kind ? (ptx_set)1 << kind : modifier->value;
     return kr__ptx_has(p, line, modifier->feature, modifier->isa, modifier->sm);
