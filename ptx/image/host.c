@@ -219,13 +219,31 @@ static int by_place(const void *a, const void *b)
     return (one->at > other->at) - (one->at < other->at);
 }
 
+/* The eight bytes may stand in any program's code, ours among them: a fatbin also fits, and its first entry
+ * begins as entries do. */
+static bool begins_fatbin(finder *f, size_t at, size_t end)
+{
+    enum { HEADER = 16, ENTRY_LEAST = 64 };
+    if (end - at < HEADER + ENTRY_LEAST)
+        return false;
+    const uint64_t promised = kr__u64(&f->elf.bytes, at + 8);
+    return promised >= ENTRY_LEAST && promised <= end - at - HEADER &&
+           kr__u16(&f->elf.bytes, at + HEADER + 2) == 0x0101 &&
+           kr__u32(&f->elf.bytes, at + HEADER + 4) >= ENTRY_LEAST;
+}
+
 static kr_status find_between(finder *f, size_t at, size_t end)
 {
     const char *file = (const char *)f->elf.bytes.data, *found;
     kr_status status = KR_OK;
     while (!status && at < end && (found = memmem(file + at, end - at, beginning, sizeof beginning))) {
-        status = add_one(f, (size_t)(found - file));
-        at = f->host->parts[f->host->n_parts - 1].end;
+        at = (size_t)(found - file);
+        if (begins_fatbin(f, at, end)) {
+            status = add_one(f, at);
+            at = f->host->parts[f->host->n_parts - 1].end;
+        } else {
+            at++;
+        }
     }
     return status;
 }

@@ -131,6 +131,18 @@ START_TEST(without_section_headers)
 END_TEST
 
 /* What does not fit a header is in the first section. */
+/* A program that reads fatbins, this one, has the bytes that they begin with, and is not damaged for it. */
+START_TEST(the_magic_alone_is_no_fatbin)
+{
+    kr_inspection *inspection;
+    kr_error err;
+    const kr_status status = kr_inspection_open("/proc/self/exe", &inspection, &err);
+    ck_assert_msg(status == KR_OK, "%s", err.message);
+    ck_assert_uint_eq(kr_inspection_n_images(inspection), 0);
+    kr_inspection_destroy(&inspection);
+}
+END_TEST
+
 START_TEST(numbers_of_many_sections)
 {
     size_t n;
@@ -539,6 +551,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, host_files);
     tcase_add_test(cases, without_section_headers);
+    tcase_add_test(cases, the_magic_alone_is_no_fatbin);
     tcase_add_test(cases, numbers_of_many_sections);
     tcase_add_test(cases, damaged_hosts);
     tcase_add_test(cases, damaged_archives);
