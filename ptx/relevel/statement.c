@@ -172,6 +172,8 @@ static bool directive(ptx_reader *reader, ptx_statement *s)
 /* The semicolon; the text's end where there is none. */
 static const char *find_semicolon(const char *at, const char *end)
 {
+    if (at >= end)
+        return end;
     const char *semicolon = memchr(at, ';', (size_t)(end - at));
     const char *stop = semicolon ? semicolon : end;
     if (!memchr(at, '/', (size_t)(stop - at)))
