@@ -346,6 +346,31 @@ START_TEST(a_name_is_taken_by_another_source)
 }
 END_TEST
 
+START_TEST(two_packs_with_two_ops_of_one_name)
+{
+    static const char text[] =
+        "//! op scale\n//! brief b\n//! source s\n//! compare exact\n//! arg n u64 size\n"
+        "//! arg x f32[n] out\n//! variant v\n//! launch elementwise n\n";
+    kr__op_def *def;
+    char *data;
+    size_t bytes;
+    kr_registry *registry = open_registry();
+    ok(kr__op_parse("theirs.cu", text, sizeof text - 1, &def, &err));
+    ok(kr__pack_write((const kr__op_def *[]){def}, 1, NULL, &(kr_pack_options){0}, &data, &bytes, &err));
+    ok(kr_registry_add_pack(registry, golden, golden_bytes, &err));
+    ck_assert_int_eq(kr_registry_add_pack(registry, data, bytes, &err), KR_INVALID_ARGUMENT);
+    says("theirs.cu: the op name \"scale\" is taken by scale.cu, which is another source");
+    kr_registry_destroy(&registry);
+    registry = open_registry();
+    ok(kr_registry_add_pack(registry, data, bytes, &err));
+    ck_assert_int_eq(kr_registry_add_pack(registry, golden, golden_bytes, &err), KR_INVALID_ARGUMENT);
+    ck_assert_uint_eq(kr_registry_n_ops(registry), 1); /* invert neither */
+    kr_registry_destroy(&registry);
+    kr__op_free(&def);
+    free(data);
+}
+END_TEST
+
 /* One pack has the sources, the other the images. */
 START_TEST(the_same_source_gains_the_images)
 {
@@ -623,6 +648,7 @@ int main(void)
     tcase_add_test(tc, other_versions_are_named);
     tcase_add_test(tc, packs_and_files_stand_side_by_side);
     tcase_add_test(tc, a_name_is_taken_by_another_source);
+    tcase_add_test(tc, two_packs_with_two_ops_of_one_name);
     tcase_add_test(tc, the_same_source_gains_the_images);
     tcase_add_test(tc, without_its_source_nothing_is_compiled);
     tcase_add_test(tc, a_pack_alone_runs);
