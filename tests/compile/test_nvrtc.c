@@ -19,7 +19,7 @@
 #include "ptx/image/image.h"
 
 /* What NVRTC keeps for the life of the process is no leak of ours. */
-const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libnvrtc\n";

@@ -13,7 +13,7 @@
 #include <kregistry/runtime.h>
 
 /* What NVRTC and nvJitLink keep for the life of the process is no leak of ours. */
-const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libnvrtc\nleak:libnvJitLink\n";
