@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ptxas says of instructions: rows of data/judged.tsv.
 
-    judge.py templates...           rows for what templates.txt says of these families (all: none named)
-    judge.py --survey templates...  for each instruction the lowest target and .version that ptxas takes
+    judge.py [FAMILY...]     rows for what data/templates.txt has of these families, or of all
+    judge.py --survey        the lowest target and .version that ptxas takes each instruction of standard input for
 
-A template is a line "VERSION TARGET[; VERSION TARGET...] PTX"; <a|b|> in it stands for each of its parts. ptxas
-is $PTXAS, or the one that is installed. It reports every error with its line, so that one module judges
-thousands of instructions.
+A line of templates.txt is "VERSION TARGET;VERSION TARGET...<tab>PTX"; <a|b|> in the PTX stands for each of its
+parts. ptxas is $PTXAS, or the one that is installed. It reports every error with its line, so that one module
+judges thousands of instructions.
 """
 import os
 import re
@@ -25,14 +25,13 @@ def frame(version, target):
     text = (f".version {version}\n.target {target}\n.address_size 64\n"
             ".global .align 16 .b8 gv[64];\n.const .align 16 .b8 cv[64];\n"
             ".global .texref gt; .global .surfref gs;\n"
+            + (".global .samplerref gm;\n" if "independent" in target else "") +
             ".extern .func (.param .b32 r) ff (.param .b32 a, .param .b64 b);\n"
             ".visible .entry k(.param .u64 kp, .param .align 8 .b8 kq[16])\n{\n"
             ".reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;"
             ".reg .f64 %fd<9>; .reg .pred %p<9>; .reg .u32 %u<9>; .reg .s32 %s<9>; .reg .u16 %uh<9>;"
             ".reg .s64 %sd<9>; .reg .u64 %ud<9>; .shared .align 16 .b8 sv[64]; .local .align 16 .b8 lv[64];"
             ".param .b32 pa; .param .b64 pb; .param .b32 pr;")
-    if "independent" in target:
-        text = text.replace(".global .surfref gs;", ".global .surfref gs; .global .samplerref gm;")
     if sm >= 53 and isa >= 42:
         text += ".reg .f16 %fh<9>; .reg .f16x2 %fhh<9>;"
     if sm >= 70 and isa >= 83:
@@ -85,17 +84,27 @@ def expand(text):
 
 
 def templates(families):
-    """(version, target, instruction) of templates.txt; a family is the lines after "# NAME"."""
+    """(version, target, template) of templates.txt; a family is the lines after "# NAME"."""
     family, rows = "", []
     for line in open(os.path.join(HERE, "data", "templates.txt"), encoding="utf-8"):
         line = line.rstrip("\n")
         if line.startswith("# "):
-            family = line[2:].split(":")[0]
-        elif line and (not families or family in families):
+            family = line[2:]
+        elif line and not line.startswith("//") and (not families or family in families):
             where, text = line.split("\t")
-            for pair in where.split(";"):
-                rows += [(*pair.split(), one) for one in expand(text)]
+            rows += [(*pair.split(), text) for pair in where.split(";")]
     return rows
+
+
+MOST = {True: 4, False: 2}  # of a template's instructions that ptxas accepts, refuses
+
+
+def chosen(answers):
+    """Of a template's (instruction, answer) so many, spread over them; none that ptxas crashes on."""
+    for accepted, most in MOST.items():
+        these = [one for one in answers if (one[1] is None) == accepted and one[1] != ""]
+        step = max(1, len(these) / most)
+        yield from (these[int(i * step)] for i in range(min(most, len(these))))
 
 
 VERSIONS = [f"{isa // 10}.{isa % 10}" for low, high in ((14, 15), (20, 23), (30, 32), (40, 43), (50, 50), (60, 65), (70, 78),
@@ -142,12 +151,15 @@ def main():
         survey(list(dict.fromkeys(one for line in sys.stdin for one in expand(line.rstrip("\n")) if one)),
                arguments[1] if arguments[1:] else "")
         return
-    groups = {}
     for version, target, text in templates(arguments):
-        groups.setdefault((version, target.replace("+", ", texmode_")), []).append(text)
-    for (version, target), texts in groups.items():
-        for text, answer in zip(texts, ask(PTXAS, version, target, texts)):
-            print("I", version, target, "+" if answer is None else "~", answer or "", text, sep="\t")
+        target = target.replace("+", ", texmode_")
+        instructions = list(dict.fromkeys(expand(text)))
+        instructions = instructions[::-(-len(instructions) // 200)]
+        answers = ask(PTXAS, version, target, instructions)
+        if answers is None:
+            sys.exit(f"{PTXAS} does not know .version {version} with .target {target}")
+        for one, answer in chosen(list(zip(instructions, answers))):
+            print("I", version, target, "+" if answer is None else "~", answer or "", one, sep="\t")
 
 
 if __name__ == "__main__":

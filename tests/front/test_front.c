@@ -46,14 +46,17 @@ static char *data_file(const char *name, size_t *ret_bytes)
 
 /* ---- ptxas's verdicts ---- */
 
-/* What an instruction of judged.tsv stands in. */
+/* What an instruction of judged.tsv stands in; judge.py has the same. */
 static void frame_begin(kr__text *to, const char *version, const char *target)
 {
     const int sm = atoi(target + 3), isa = (version[0] - '0') * 10 + (version[2] - '0');
     kr__text_add(to, ".version %s\n.target %s\n.address_size 64\n", version, target);
+    kr__text_add(to, ".global .align 16 .b8 gv[64];\n.const .align 16 .b8 cv[64];\n"
+                     ".global .texref gt; .global .surfref gs;\n");
+    if (strstr(target, "independent"))
+        kr__text_add(to, ".global .samplerref gm;\n");
     kr__text_add(
-        to, ".global .align 16 .b8 gv[64];\n.const .align 16 .b8 cv[64];\n"
-            ".extern .func (.param .b32 r) ff (.param .b32 a, .param .b64 b);\n"
+        to, ".extern .func (.param .b32 r) ff (.param .b32 a, .param .b64 b);\n"
             ".visible .entry k(.param .u64 kp, .param .align 8 .b8 kq[16])\n{\n"
             ".reg .b8 %%b<9>; .reg .b16 %%h<9>; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .f32 %%f<9>;"
             ".reg .f64 %%fd<9>; .reg .pred %%p<9>; .reg .u32 %%u<9>; .reg .s32 %%s<9>; .reg .u16 %%uh<9>;"
@@ -90,7 +93,7 @@ static void unescape(char *text)
 /* The rows of the table, in the file's own memory. */
 static judged *judgements(char *file, size_t *ret_n)
 {
-    size_t n = 0, capacity = 4096;
+    size_t n = 0, capacity = 1 << 14;
     judged *rows = calloc(capacity, sizeof *rows);
     for (char *line = file, *end; *line; line = end) {
         end = line + strcspn(line, "\n");
@@ -165,6 +168,53 @@ START_TEST(verdicts_are_those_of_ptxas)
 }
 END_TEST
 
+/* The instructions of the module's kernel, a line each. */
+static void print_kernel(kr__text *to)
+{
+    const ptx_function *kernel = kr__ptx_find_function(module, "k");
+    ck_assert_ptr_nonnull(kernel);
+    for (size_t i = 0; i + 1 < kernel->n_instrs; i++) { /* the frame's own is the last */
+        kr__ptx_print_instr(kernel, &kernel->instrs[i], to);
+        kr__text_add(to, "\n");
+    }
+}
+
+/* Printed, what ptxas accepts is read as the same again. */
+START_TEST(what_is_printed_is_read_again)
+{
+    size_t bytes, n, n_printed = 0;
+    char *file = data_file("judged.tsv", &bytes);
+    judged *rows = judgements(file, &n);
+    for (size_t i = 0; i < n; i++) {
+        /* a declaration, a label or a file is no instruction */
+        if (rows[i].kind != 'I' || rows[i].verdict != '+' || rows[i].ptx[0] == '.' ||
+            strstr(rows[i].ptx, ": ") || strstr(rows[i].ptx, " .") || strchr(rows[i].ptx, '"'))
+            continue;
+        kr__text ptx = {0}, once = {0}, twice = {0}, again = {0};
+        frame_begin(&ptx, rows[i].version, rows[i].target);
+        kr__text_add(&ptx, "%s", rows[i].ptx);
+        frame_end(&ptx);
+        ck_assert_msg(parse(ptx.data), "%s: %s", rows[i].ptx, log_text());
+        print_kernel(&once);
+        frame_begin(&again, rows[i].version, rows[i].target);
+        kr__text_add(&again, "%s", once.data ? once.data : "");
+        frame_end(&again);
+        ck_assert_msg(parse(again.data), "%s: printed as %s: %s", rows[i].ptx, once.data, log_text());
+        print_kernel(&twice);
+        ck_assert_str_eq(once.data ? once.data : "", twice.data ? twice.data : "");
+        n_printed += once.bytes > 0;
+        kr__text_free(&ptx);
+        kr__text_free(&again);
+        kr__text_free(&once);
+        kr__text_free(&twice);
+    }
+    ck_assert_uint_gt(n_printed, 1500);
+    free(rows);
+    free(file);
+    done();
+}
+END_TEST
+
 /* What ptxas says about a module; "" when it accepts it. */
 static void ask(const char *ptxas, const kr__text *ptx, char *answer, size_t bytes)
 {
@@ -204,7 +254,7 @@ START_TEST(installed_ptxas_still_says_so)
         frame_begin(&ptx, "9.0", "sm_90");
         for (size_t k = 0; k < A_MODULE && i < n; i++)
             if (rows[i].kind == 'I' && rows[i].verdict == '+' && !strcmp(rows[i].version, "9.0") &&
-                !strstr(rows[i].ptx, ".file")) {
+                !strcmp(rows[i].target, "sm_90") && !strstr(rows[i].ptx, ".file")) {
                 kr__text_add(&ptx, "{ %s\n}\n", rows[i].ptx);
                 k++;
             }
@@ -662,6 +712,7 @@ int main(void)
     TCase *tests = tcase_create("front");
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, verdicts_are_those_of_ptxas);
+    tcase_add_test(tests, what_is_printed_is_read_again);
     tcase_add_test(tests, installed_ptxas_still_says_so);
     tcase_add_test(tests, header);
     tcase_add_test(tests, instructions_print_as_they_were_written);
