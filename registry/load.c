@@ -101,8 +101,7 @@ static bool is_beside(const want *w, const kr__shipped *s)
            (!most.major || kr_cc_compare(s->arch, most) <= 0);
 }
 
-/* The cubin, and the PTX beside it that can be read: what cannot is a candidate of its own, which says why.
- */
+/* The cubin, and what PTX beside it can be read: the rest is a candidate of its own, which says why. */
 static kr_status gather(const want *w, const kr__shipped *cubin, kr__fatbin_part *parts, size_t *n,
                         kr_error *err)
 {
