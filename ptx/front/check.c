@@ -12,8 +12,9 @@ static const uint64_t signed_types = SET(PTX_S8) | SET(PTX_S16) | SET(PTX_S32) |
 static const uint64_t unsigned_types = SET(PTX_U8) | SET(PTX_U16) | SET(PTX_U32) | SET(PTX_U64);
 static const uint64_t bit_types = SET(PTX_B8) | SET(PTX_B16) | SET(PTX_B32) | SET(PTX_B64) | SET(PTX_B128);
 /* Those whose operands are written in registers of bits: fp8 pairs, tf32, packed halves. */
-static const uint64_t packed_types = ((1ull << (PTX_E5M2X4 + 1)) - SET(PTX_E2M1X2)) | SET(PTX_TF32) | SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) |
-                                     SET(PTX_BF16X2) | SET(PTX_U16X2) | SET(PTX_S16X2) | SET(PTX_F32X2);
+static const uint64_t packed_types = ((1ull << (PTX_E5M2X4 + 1)) - SET(PTX_E2M1X2)) | SET(PTX_TF32) |
+                                     SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) | SET(PTX_BF16X2) |
+                                     SET(PTX_U16X2) | SET(PTX_S16X2) | SET(PTX_F32X2);
 
 static bool is(uint64_t set, ptx_type type)
 {
@@ -1053,6 +1054,7 @@ static const struct constant_rule {
     int64_t least, most;
     uint32_t step;
 } constant_rules[] = {
+    {PTX_OP_WGMMA_WAIT_GROUP, 0, 0, INT64_MAX, 1},
     {PTX_OP_CP_ASYNC_BULK, 2, 0, UINT32_MAX, 16},
     {PTX_OP_CP_REDUCE_ASYNC_BULK, 2, 0, UINT32_MAX, 16},
     {PTX_OP_CP_ASYNC_BULK_PREFETCH, 1, 0, UINT32_MAX, 16},
@@ -1350,6 +1352,45 @@ static void check_tiles(ptx_parser *p, const ptx_instr *instr, const char *name)
                                      is_a ? shape->k : shape->n, is_a || is_b));
 }
 
+/* wgmma: m64nNkK, of so many bits of K; a sparse A stands for twice as many. */
+static void check_wgmma(ptx_parser *p, const ptx_instr *instr, const char *name)
+{
+    const bool is_sparse = instr->op == PTX_OP_WGMMA_MMA_ASYNC_SP, is_integer_mma = instr->type == PTX_S32;
+    const uint16_t *shape = instr->shape;
+    const size_t k = 256 / bits_of(instr->type2 == PTX_TF32 ? PTX_F32 : instr->type2) * (is_sparse ? 2 : 1);
+    const bool is_odd = is_integer_mma && shape[1] > 24 && shape[1] % 16;
+    if (shape[0] != 64 || shape[2] != k || !shape[1] || shape[1] % 8 || shape[1] > 256 || is_odd) {
+        kr__ptx_error(p, instr->line, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", shape[0],
+                      shape[1], shape[2], name);
+        return;
+    }
+    if (is_sparse && instr->type2 == PTX_B1) {
+        kr__ptx_error(p, instr->line, "Unexpected instruction types specified for '%s'", name);
+        return;
+    }
+    if (is_integer_mma && instr->type2 != instr->type3)
+        kr__ptx_has(p, instr->line, "wgmma with mixed integer types", 84, PTX_SM90A);
+    if (!check_fragment(p, instr, name, 0, instr->type, shape[1] / 2u / (instr->type == PTX_F16 ? 2 : 1)))
+        return;
+    if (instr->operands[1].kind == PTX_OPERAND_VECTOR && !check_fragment(p, instr, name, 1, PTX_B32, 4))
+        return;
+    const size_t scale_d = is_sparse ? 5 : 3;
+    for (size_t i = scale_d - (is_sparse ? 1 : 0); i < instr->n_operands; i++) {
+        const ptx_operand *at = &instr->operands[i];
+        const bool is_scale = i == scale_d + 1 || i == scale_d + 2;
+        const bool one_only = is_sparse && i == 4 && (bits_of(instr->type2) == 8);
+        const bool ok =
+            is_scale ? at->bits == 1 || at->bits == -1 : at->bits == 0 || (at->bits == 1 && !one_only);
+        if (at->kind == PTX_OPERAND_IMMEDIATE && !ok)
+            kr__ptx_error(p, instr->line,
+                          "Argument %zu of instruction '%s': unexpected value '%lld', expected to be %s", i,
+                          name, (long long)at->bits,
+                          is_scale   ? "-1 or 1"
+                          : one_only ? "0"
+                                     : "0 or 1");
+    }
+}
+
 /* ".b3", ".h10" of a video instruction: on one part, on halves, on bytes. */
 static void check_selectors(ptx_parser *p, const ptx_instr *instr, const char *name)
 {
@@ -1426,6 +1467,10 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
     case PTX_OP_MMA:
     case PTX_OP_WMMA_MMA:
         check_mma(p, instr, title);
+        break;
+    case PTX_OP_WGMMA_MMA_ASYNC:
+    case PTX_OP_WGMMA_MMA_ASYNC_SP:
+        check_wgmma(p, instr, title);
         break;
     case PTX_OP_WMMA_LOAD_A:
     case PTX_OP_WMMA_LOAD_B:

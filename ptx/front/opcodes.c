@@ -161,6 +161,22 @@
     FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "k#r", 80, 90, INTO(OWN), ARRIVING)         \
     FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "_#r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), \
          ARRIVING)
+/* A is described or in registers; transposing is for halves alone. `sparse`: its metadata and selector. */
+#define WGMMA(sparse, isa)                                                                                 \
+    FORM(T3(F16 | F32, F16, F16), MATRIX, MATRIX, 0, "Vqq" sparse "piiii", isa, PTX_SM90A)                 \
+    FORM(T3(F16 | F32, F16, F16), MATRIX, MATRIX, 0, "VVq" sparse "piii", isa, PTX_SM90A)                  \
+    FORM(T3(F32, BF16, BF16), MATRIX, MATRIX, 0, "Vqq" sparse "piiii", isa, PTX_SM90A)                     \
+    FORM(T3(F32, BF16, BF16), MATRIX, MATRIX, 0, "VVq" sparse "piii", isa, PTX_SM90A)                      \
+    FORM(T3(F32, TF32, TF32), MATRIX, MATRIX, 0, "Vqq" sparse "pii", isa, PTX_SM90A)                       \
+    FORM(T3(F32, TF32, TF32), MATRIX, MATRIX, 0, "VVq" sparse "pii", isa, PTX_SM90A)                       \
+    FORM(T3(F16 | F32, E4M3 | E5M2, E4M3 | E5M2), MATRIX, MATRIX, 0, "Vqq" sparse "pii", isa, PTX_SM90A)   \
+    FORM(T3(F16 | F32, E4M3 | E5M2, E4M3 | E5M2), MATRIX, MATRIX, 0, "VVq" sparse "pii", isa, PTX_SM90A)   \
+    FORM(T3(S32, S8 | U8, S8 | U8), MATRIX | PTX_SATFINITE, MATRIX, 0, "Vqq" sparse "p", isa, PTX_SM90A)   \
+    FORM(T3(S32, S8 | U8, S8 | U8), MATRIX | PTX_SATFINITE, MATRIX, 0, "VVq" sparse "p", isa, PTX_SM90A)   \
+    FORM(T3(S32, B1, B1), MATRIX | K(ATOMIC) | K(POPC), MATRIX | K(ATOMIC) | K(POPC), 0, "Vqq" sparse "p", \
+         isa, PTX_SM90A, OPERATIONS(SUB(AND)))                                                             \
+    FORM(T3(S32, B1, B1), MATRIX | K(ATOMIC) | K(POPC), MATRIX | K(ATOMIC) | K(POPC), 0, "VVq" sparse "p", \
+         isa, PTX_SM90A, OPERATIONS(SUB(AND)))
 #define FORM(set, may, must, either, pattern, version, target, ...) \
     {.types = set,                                                  \
      .allowed = (may),                                              \

@@ -297,7 +297,7 @@ typedef struct ptx_operand {
     ptx_special special;
 } ptx_operand;
 
-enum { PTX_MAX_OPERANDS = 6 };
+enum { PTX_MAX_OPERANDS = 10 };
 
 typedef struct ptx_instr {
     ptx_op op;
