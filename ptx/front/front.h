@@ -203,7 +203,7 @@ typedef struct ptx_form {
     ptx_set one_of;       /* at least one of these; empty: no such rule */
     const char *operands; /* see opcodes.def */
     uint8_t isa, sm;      /* at least; 0: ever; sm: or a set of targets */
-    ptx_only only[4];     /* ended by kind 0 or the end */
+    ptx_only only[5];     /* ended by kind 0 or the end */
 } ptx_form;
 
 typedef struct ptx_opcode {
