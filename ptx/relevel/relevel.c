@@ -122,7 +122,7 @@ static void edit_made(editor *e, const kr__text *made, unsigned depth)
     ptx_statement s;
     for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
         copy(e, copied, s.whole.at);
-        if (!edit_instruction(e, &s, depth))
+        if (s.kind != PTX_STATEMENT_INSTRUCTION || !edit_instruction(e, &s, depth))
             copy(e, s.whole.at, reader.at);
         copied = reader.at;
     }
@@ -159,6 +159,12 @@ static void edit_statement(editor *e, const ptx_statement *s)
         break;
     case PTX_STATEMENT_LOCATION:
         copy(e, s->whole.at, e->to.isa < INLINED_ISA ? s->value.at : end);
+        break;
+    case PTX_STATEMENT_PRAGMA:
+        if (!kr__ptx_drops_pragma(e->rules, s->value))
+            copy(e, s->whole.at, end);
+        else
+            e->n_rewritten++;
         break;
     default:
         if (!edit_instruction(e, s, 0))

@@ -18,6 +18,7 @@ typedef enum ptx_statement_kind {
     PTX_STATEMENT_VERSION,    /* value: the number */
     PTX_STATEMENT_TARGET,     /* value: the architecture, "sm_90a" */
     PTX_STATEMENT_LOCATION,   /* .loc; value: what may be cut off behind file, line and column */
+    PTX_STATEMENT_PRAGMA,     /* value: its first string, with the quotes */
     PTX_STATEMENT_INSTRUCTION /* in a function's body */
 } ptx_statement_kind;
 
@@ -56,6 +57,9 @@ typedef struct ptx_made {
     const char *rule; /* the row's name; NULL: there is none, and nothing was added */
     ptx_level needs;  /* isa 0: what says the same was added; else nothing older says it, and this has it */
 } ptx_made;
+
+/* Is it a hint that the level does not know? */
+bool kr__ptx_drops_pragma(const ptx_rules *rules, ptx_slice string);
 
 /* Adds what says the same at that level, on as many lines. `serial` is for names that stand nowhere else, and
  * grows. */

@@ -9,17 +9,19 @@ enum { MAX_WORDS = 16, MAX_OPERANDS = 8, MAX_CAPTURES = 6 };
 
 static const struct row {
     int isa, sm;
-    enum { HINT, SPELLING, FORM } kind;
+    enum { HINT, SPELLING, PRAGMA, FORM } kind;
     const char *from, *to; /* to NULL: there is no way */
 } rows[] = {
 #define HINT(isa, sm, word) {isa, sm, HINT, word, ""},
 #define SPELLING(isa, sm, from, to) {isa, sm, SPELLING, from, to},
+#define PRAGMA(isa, sm, word) {isa, sm, PRAGMA, word, ""},
 #define FORM(isa, sm, from, to) {isa, sm, FORM, from, to},
 #define REFUSE(isa, sm, from) {isa, sm, FORM, from, NULL},
 #include "ptx/relevel/rules.def"
 #undef REFUSE
 #undef HINT
 #undef SPELLING
+#undef PRAGMA
 #undef FORM
 };
 
@@ -472,6 +474,17 @@ static const char *rewrite_word(const ptx_rules *rules, const ptx_statement *s, 
         return row->from;
     }
     return NULL;
+}
+
+bool kr__ptx_drops_pragma(const ptx_rules *rules, ptx_slice string)
+{
+    for (size_t i = 0; i < rules->n_words; i++) {
+        const size_t n = strlen(rules->words[i]->from);
+        if (rules->words[i]->kind == PRAGMA && string.bytes > n + 1 && *string.at == '"' &&
+            !memcmp(string.at + 1, rules->words[i]->from, n) && !is_word_char(string.at[n + 1]))
+            return true;
+    }
+    return false;
 }
 
 ptx_made kr__ptx_rewrite(const ptx_rules *rules, const ptx_statement *statement, unsigned *serial,

@@ -148,6 +148,15 @@ static void location(ptx_reader *reader, ptx_statement *s)
     reader->at = line_end;
 }
 
+/* .pragma "nounroll"; */
+static void pragma(ptx_reader *reader, ptx_statement *s)
+{
+    const char *string = kr__ptx_skip_blanks(reader->at + strlen(".pragma"), reader->end);
+    s->kind = PTX_STATEMENT_PRAGMA;
+    s->value = (ptx_slice){string, (size_t)(skip_string(string, reader->end) - string)};
+    skip_directive(reader);
+}
+
 static bool directive(ptx_reader *reader, ptx_statement *s)
 {
     const char *begin = reader->at;
@@ -157,6 +166,8 @@ static bool directive(ptx_reader *reader, ptx_statement *s)
         target(reader, s);
     else if (begins(reader, ".loc"))
         location(reader, s);
+    else if (begins(reader, ".pragma"))
+        pragma(reader, s);
     else if (begins(reader, ".file") || begins(reader, ".address_size"))
         reader->at = skip_line(reader->at, reader->end);
     else if (begins(reader, ".section"))

@@ -76,6 +76,13 @@ START_TEST(a_statement_in_its_place)
 }
 END_TEST
 
+START_TEST(pragmas)
+{
+    becomes(HEAD("9.0", "sm_90") BODY(".pragma \"used_bytes_mask 9\"; ld.global.b32 %r1, [%d1];"), 78, any,
+            HEAD("7.8", "sm_90") BODY(" ld.global.b32 %r1, [%d1];"));
+}
+END_TEST
+
 START_TEST(names_are_new)
 {
     kr_releveled *once =
@@ -232,6 +239,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, what_needs_nothing_stays);
     tcase_add_test(all, a_statement_in_its_place);
+    tcase_add_test(all, pragmas);
     tcase_add_test(all, names_are_new);
     tcase_add_test(all, inlined_lines);
     tcase_add_loop_test(all, level_that_comes_out, 0, sizeof levels / sizeof *levels);

@@ -68,6 +68,7 @@ static const char *const rules[] = {
 #define HINT(isa, sm, word) word,
 #define SPELLING(isa, sm, from, to) from,
 #define FORM(isa, sm, from, to) from,
+#define PRAGMA(isa, sm, word)
 #define REFUSE(isa, sm, from)
 #include "ptx/relevel/rules.def"
 };
