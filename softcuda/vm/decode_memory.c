@@ -176,6 +176,11 @@ void sc__decode_store(sc_decoder *decoder)
         sc__unsupported(decoder, NULL);
         return;
     }
+    for (unsigned i = 0; i < n; i++)
+        if (elements[i]->kind == PTX_OPERAND_SINK) {
+            sc__unsupported(decoder, "an element that is not stored");
+            return;
+        }
     sc_slot slots[4] = {SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT, SC_NO_SLOT}, address = 0;
     if (is_quad) { /* two doubles */
         slots[0] = sc__source(decoder, elements[0], 'q', PTX_B128);
@@ -183,11 +188,6 @@ void sc__decode_store(sc_decoder *decoder)
         bytes = 8;
         n = 2;
     }
-    for (unsigned i = 0; i < n; i++)
-        if (elements[i]->kind == PTX_OPERAND_SINK) {
-            sc__unsupported(decoder, "an element that is not stored");
-            return;
-        }
     for (unsigned i = 0; i < n && !is_quad; i++)
         slots[i] = sc__source(decoder, elements[i], bytes == 8 ? 'd' : 'w', instr->type);
     int64_t offset = 0;
