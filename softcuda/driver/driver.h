@@ -411,7 +411,8 @@ CUresult sc_attribute_check(CUlaunchAttributeID id, const CUlaunchAttributeValue
 /* Records an event that a launch asks for. */
 CUresult sc_event_record(CUevent handle, sc_stream *stream);
 CUresult sc_event_check(CUevent handle, int flags);
-/* With sc_mutex held: what a task in this stream comes after. The caller frees *ret_before. */
+/* With sc_mutex held: what a task in this stream comes after, with room for one more. The caller frees
+ * *ret_before. */
 CUresult sc_stream_before(sc_stream *stream, sc_task ***ret_before, size_t *ret_n);
 /* With sc_mutex held: has it been destroyed since it was found? */
 CUresult sc_stream_check(const sc_stream *stream);

@@ -24,6 +24,7 @@ struct sc_exec {
     size_t n;
     exec_node *nodes;
     sc_uses uses;
+    sc_task *last; /* of its last launch, which the next one comes after, whatever the streams */
     unsigned long long flags;
     uint64_t id;
 };
@@ -36,6 +37,7 @@ static void finish_exec(sc_object *object)
         sc_release(exec->nodes[i].child);
         free(exec->nodes[i].before);
     }
+    sc_task_release(exec->last);
     free(exec->nodes);
     free(exec->uses.items);
     free(exec);
@@ -326,12 +328,16 @@ static CUresult launch(sc_exec *exec, sc_stream *stream)
     sc_task **before;
     size_t n_before;
     TRY(sc_stream_before(stream, &before, &n_before));
+    if (exec->last)
+        before[n_before++] = exec->last;
     sc_task *end = submit_exec(exec, context, before, n_before);
     free(before);
     if (!end)
         return CUDA_ERROR_OUT_OF_MEMORY;
     sc_task_release(stream->last);
     stream->last = end;
+    sc_task_release(exec->last);
+    exec->last = sc_task_retain(end);
     return CUDA_SUCCESS;
 }
 

@@ -336,6 +336,39 @@ START_TEST(a_fill_of_managed_memory_waits)
 }
 END_TEST
 
+/* "Each launch is ordered behind [...] any previous launches of this executable graph" (cuGraphLaunch). */
+START_TEST(launches_of_one_graph_do_not_overlap)
+{
+    start("sm_90");
+    CUfunction meet = load(ptx, "meet"), add = load(ptx, "add");
+    unsigned *flags = pinned_zeros(2), *beside = pinned_zeros(1);
+    CUdeviceptr p = zeros(1);
+    CUstream one = stream_of(CU_STREAM_NON_BLOCKING), other = stream_of(CU_STREAM_NON_BLOCKING);
+    CUgraph graph;
+    CUgraphExec exec;
+    OK(cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    add_in(add, p, 1, one);
+    meet_in(meet, &flags[0], &flags[1], one);
+    OK(cuStreamEndCapture(one, &graph));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, one));
+    OK(cuGraphLaunch(exec, other));
+    OK(cuGraphLaunch(exec, CU_STREAM_PER_THREAD));
+    OK(cuGraphExecDestroy(exec));
+    await(&flags[0]);
+    work_beside(meet, beside);
+    IS(NOT_READY, cuStreamQuery(other));
+    CUstream reader = stream_of(CU_STREAM_NON_BLOCKING);
+    unsigned *seen = pinned_zeros(1);
+    OK(cuMemcpyDtoHAsync_v2(seen, p, 4, reader));
+    OK(cuStreamSynchronize(reader));
+    ck_assert_uint_eq(*seen, 1);
+    release(&flags[1]);
+    OK(cuCtxSynchronize());
+    ck_assert_uint_eq(word(p, 0), 3);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -351,6 +384,7 @@ int main(void)
         what_an_asynchronous_copy_reads,
         a_copy_into_pageable_memory_is_done_on_return,
         a_fill_of_managed_memory_waits,
+        launches_of_one_graph_do_not_overlap,
     };
     return run_tests("softcuda asynchrony", tests, KR_COUNT(tests)) != 0;
 }
