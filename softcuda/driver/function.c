@@ -310,18 +310,22 @@ API(cuOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, CUfunction handle, i
 enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };
 
 /* The function and the launch that a question about clusters is asked of. */
-#define FIND_CLUSTER(result)                                                             \
-    if (!(result) || !handle || !config)                                                 \
-        return CUDA_ERROR_INVALID_VALUE;                                                 \
-    FIND_FUNCTION_OR_KERNEL;                                                             \
-    if (context->device->chip->cc < 90)                                                  \
-        return CUDA_ERROR_NOT_SUPPORTED;                                                 \
-    if (!config->gridDimX || !config->blockDimX || (config->numAttrs && !config->attrs)) \
+#define FIND_CLUSTER(result)                                                                   \
+    if (!(result) || !handle || !config)                                                       \
+        return CUDA_ERROR_INVALID_VALUE;                                                       \
+    FIND_FUNCTION_OR_KERNEL;                                                                   \
+    if (context->device->chip->cc < 90)                                                        \
+        return CUDA_ERROR_NOT_SUPPORTED;                                                       \
+    if (!config->gridDimX || !config->blockDimX || !config->blockDimY || !config->blockDimZ || \
+        (config->numAttrs && !config->attrs))                                                  \
     return CUDA_ERROR_INVALID_VALUE
 
 static int blocks_of(const sc_function *function, const CUlaunchConfig *config)
 {
-    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    const unsigned dims[] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    uint64_t threads = 1;
+    for (size_t i = 0; i < KR_COUNT(dims) && threads <= 1024; i++) /* the product of all may not fit */
+        threads *= dims[i];
     return threads > 1024 ? 0 : sc_occupancy(function, (int)threads, config->sharedMemBytes);
 }
 

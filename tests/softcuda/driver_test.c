@@ -1370,6 +1370,27 @@ START_TEST(registers_limit_blocks)
 END_TEST
 
 /* Against the tables of CUDA's occupancy calculator. */
+/* A block without threads, and one of 2^64, ended the process. */
+START_TEST(clusters_of_impossible_blocks)
+{
+    static const unsigned blocks[][3] = {{1, 0, 1}, {1, 1, 0}, {1u << 22, 1u << 21, 1u << 21}};
+    static const CUresult answers[] = {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS};
+    start("sm_90");
+    CUfunction function = load(HEADER ".visible .entry nothing()\n{\n    ret;\n}\n", "nothing");
+    for (size_t i = 0; i < KR_COUNT(blocks); i++) {
+        CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1};
+        config.blockDimX = blocks[i][0];
+        config.blockDimY = blocks[i][1];
+        config.blockDimZ = blocks[i][2];
+        int largest = 0, active = 0;
+        ck_assert_int_eq(cuOccupancyMaxPotentialClusterSize(&largest, function, &config), answers[i]);
+        ck_assert_int_eq(cuOccupancyMaxActiveClusters(&active, function, &config), answers[i]);
+        ck_assert_int_eq(largest, 0);
+        ck_assert_int_eq(active, 0);
+    }
+}
+END_TEST
+
 START_TEST(occupancy)
 {
     start("sm_75,sm_80,sm_86,sm_90");
@@ -2039,6 +2060,7 @@ int main(void)
         launches_are_checked,
         registers_limit_blocks,
         occupancy,
+        clusters_of_impossible_blocks,
         streams_do_not_wait_for_each_other,
         work_goes_on_without_threads,
         signals_go_to_the_programs_threads,
