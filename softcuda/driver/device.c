@@ -260,6 +260,7 @@ static void in_child(void)
 {
     if (state == READY)
         state = FORKED;
+    sc_objects_in_child();
 }
 
 API(cuInit, unsigned flags)

@@ -135,6 +135,8 @@ void sc_release(void *object); /* accepts NULL */
 /* Around all that finds objects: the gates do it, and what runs outside of a call has to. */
 unsigned sc_call_begin(void);
 void sc_call_end(unsigned begun);
+/* In a forked child: what was to be freed stays, since a lock may be held by a thread that is not there. */
+void sc_objects_in_child(void);
 /* One object of the context and kind, still in the set, or NULL. */
 void *sc_object_of(sc_context *context, sc_kind kind);
 /* Calls visit for every object of the kind; it must not change the set. */

@@ -206,6 +206,11 @@ void sc_call_end(unsigned begun)
         finish_retired();
 }
 
+void sc_objects_in_child(void)
+{
+    atomic_store(&any_retired, false);
+}
+
 void *sc_retain(void *of)
 {
     sc_object *object = of;

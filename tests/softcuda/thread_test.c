@@ -6,8 +6,11 @@
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/softcuda/calls.h"
 
@@ -552,6 +555,50 @@ START_TEST(destroyed_while_used)
 }
 END_TEST
 
+/* ---- fork, while others' objects come and go ---- */
+
+static atomic_bool forked_enough;
+
+static void *make_and_end(void *unused)
+{
+    (void)unused;
+    OK(cuCtxSetCurrent(context));
+    while (!atomic_load(&forked_enough))
+        end_event(make_event());
+    return NULL;
+}
+
+/* A child is answered, whatever lock one of the threads that it has not held at that moment. */
+static void fork_children(int n)
+{
+    for (int i = 0; i < n; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            CUcontext current;
+            bool good = true;
+            for (int call = 0; call < 5; call++)
+                good &= cuCtxGetCurrent(&current) == CUDA_ERROR_NOT_INITIALIZED;
+            _exit(good ? 0 : 1);
+        }
+        int status = -1;
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+}
+
+START_TEST(forked_among_threads)
+{
+    pthread_t threads[N_THREADS];
+    start();
+    for (int i = 0; i < N_THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, make_and_end, NULL), 0);
+    fork_children(500);
+    atomic_store(&forked_enough, true);
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+END_TEST
+
 int main(void)
 {
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -561,6 +608,7 @@ int main(void)
     tcase_add_test(cases, streams_of_all);
     tcase_add_test(cases, contexts_of_each);
     tcase_add_test(cases, a_fault_among_threads);
+    tcase_add_test(cases, forked_among_threads);
     tcase_add_loop_test(cases, destroyed_while_used, 0, sizeof kinds / sizeof *kinds);
     Suite *suite = suite_create("softcuda threads");
     suite_add_tcase(suite, cases);
