@@ -121,6 +121,8 @@ static bool end_is_told;
 static void end_thread(void *unused)
 {
     (void)unused;
+    if (sc_initialized() == CUDA_ERROR_NOT_INITIALIZED) /* a forked child, which has no locks to take */
+        return;
     unsigned begun = sc_call_begin();
     while (depth)
         pop();
