@@ -31,8 +31,9 @@ typedef struct kr_releveled {
 
 /* Everything but the header, and what the level lacks, stays as it is: comments, lines, debug sections. What
  * is rewritten gives the same bits; hints about caches are left out. Nothing is ever raised to a higher
- * level. KR_NOT_ON_THIS_DEVICE: something cannot be said at that level; the message has its line, itself and
- * its need, err->log all of them. KR_COMPILE_FAILED: the PTX is wrong at its own level. */
+ * level. bytes: with or without the final NUL. KR_CORRUPT: no PTX. KR_NOT_ON_THIS_DEVICE: something cannot be
+ * said at that level; the message has its line, itself and its need, err->log all of them. KR_COMPILE_FAILED:
+ * the PTX is wrong at its own level. */
 KR_API kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options *options,
                                 kr_releveled **ret_releveled, kr_error *err);
 KR_API void kr_releveled_destroy(kr_releveled **releveled);

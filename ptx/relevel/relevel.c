@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ptx/front/ptx.h"
+#include "ptx/image/image.h"
 #include "ptx/relevel/relevel.h"
 #include "runtime/driver/driver.h"
 #include "runtime/internal.h"
@@ -395,7 +396,14 @@ kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options
     KR_REQUIRE(err, ptx, ret_releveled);
     kr_relevel_options own;
     kr_status status = KR_OPTIONS(err, options, own);
-    job j = {.input = {ptx, strnlen(ptx, bytes)}, .err = err};
+    kr__image_facts facts = {0};
+    if (!status)
+        status = kr__image_read(ptx, bytes, &facts, err);
+    if (!status && facts.kind != KR_IMAGE_PTX) {
+        status = KR_FAIL(err, KR_CORRUPT, "%s is not PTX, which alone can be relevelled", facts.text);
+        kr__error_advice(err, "Give the PTX that it was made from.");
+    }
+    job j = {.input = {ptx, facts.ptx_bytes}, .err = err};
     header to;
     if (!status)
         status = read_header(j.input, &j.from, err);

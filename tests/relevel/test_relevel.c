@@ -146,7 +146,7 @@ START_TEST(level_that_comes_out)
     const kr_relevel_options options = {sizeof options, l->isa, l->driver, l->to};
     kr_releveled *r = NULL;
     kr_error err;
-    ck_assert_msg(!kr_ptx_relevel(ptx, SIZE_MAX, &options, &r, &err), "%s", err.message);
+    ck_assert_msg(!kr_ptx_relevel(ptx, strlen(ptx), &options, &r, &err), "%s", err.message);
     ck_assert_msg(!strncmp(r->ptx, l->header, strlen(l->header)), "%.60s, not %s", r->ptx, l->header);
     ck_assert_int_eq(r->min_driver, l->min_driver);
     ck_assert_int_eq(r->caution != NULL, strcmp(l->target, "sm_61") && r->to_target.major < 7);
@@ -202,8 +202,16 @@ static const struct refusal {
      "line 9 of the PTX is wrong"},
     {HEAD("9.0", "sm_90") BODY("") "}", 78, {0}, KR_COMPILE_FAILED, "line 12 of the PTX is wrong"},
     {HEAD("9.0", "sm_90") BODY(""), 78, {7, 7, 0}, KR_INVALID_ARGUMENT, "there is no target sm_77"},
-    {"", 78, {0}, KR_CORRUPT, "no .version"},
-    {"int main(void) { return 0; }", 78, {0}, KR_CORRUPT, "no .version"},
+    {"", 78, {0}, KR_CORRUPT, "the image is empty"},
+    {"int main(void) { return 0; }", 78, {0}, KR_CORRUPT, "not an image but the text"},
+    {"\xef\xbb\xbf" HEAD("9.0", "sm_90"), 78, {0}, KR_CORRUPT, "byte order mark"},
+    {"\x7f"
+     "ELF and no more",
+     78,
+     {0},
+     KR_CORRUPT,
+     "truncated"},
+    {"\xed\x43\x4e\x7f....", 78, {0}, KR_CORRUPT, "LTO-IR is not PTX"},
     {".version 9.0\n", 78, {0}, KR_CORRUPT, "no .target"},
 };
 
@@ -228,6 +236,10 @@ START_TEST(arguments)
     ck_assert_int_eq(kr_ptx_relevel("", 0, NULL, NULL, &err), KR_INVALID_ARGUMENT);
     const kr_relevel_options none = {0};
     ck_assert_int_eq(kr_ptx_relevel("", 0, &none, &r, &err), KR_INVALID_ARGUMENT);
+    /* what stands behind a NUL is not lost without a word */
+    static const char nul[] = HEAD("9.0", "sm_90") "\0" BODY("");
+    ck_assert_int_eq(kr_ptx_relevel(nul, sizeof nul, NULL, &r, &err), KR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(err.message, "NUL byte"));
     kr_releveled_destroy(NULL);
     kr_releveled_destroy(&r);
 }
