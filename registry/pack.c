@@ -212,6 +212,9 @@ static kr_status read_source(reader *r, size_t at, const kr__pack_entry *entry, 
     if (!name)
         return WRONG(r, FIELD(kr__pack_entry, at, name),
                      "the name of a header is at %u, outside of the index's texts", entry->name);
+    const bool is_bare = !entry->type && !entry->variant && !entry->suffix && !entry->arch && !entry->isa;
+    if (!is_bare || (is_text && entry->name))
+        return WRONG(r, FIELD(kr__pack_entry, at, type), "what a source does not use is not zero");
     sources[def->n_sources++] = stored_of(r, at, entry);
     if (is_text) {
         def->text = r->pack->data + entry->offset;
@@ -233,6 +236,8 @@ static kr_status read_image(reader *r, size_t at, const kr__pack_entry *entry, k
     if (entry->type >= kr__op_n_instances(&def->op) || entry->variant >= def->op.n_variants)
         return WRONG(r, FIELD(kr__pack_entry, at, type), "%s has no type %u or no variant %u", def->op.name,
                      entry->type, entry->variant);
+    if (entry->name)
+        return WRONG(r, FIELD(kr__pack_entry, at, name), "an image has a name");
     const bool has_suffix = entry->suffix == 'a' || entry->suffix == 'f';
     if (entry->arch < 10 || (entry->suffix && !has_suffix))
         return WRONG(r, FIELD(kr__pack_entry, at, suffix), "there is no arch %u with the suffix %u",
