@@ -247,18 +247,27 @@ kr_status kr__nvjitlink_link(const kr__nvjitlink *library, const kr__link_part *
     const char **list = kr__alloc(options->n_options + OWN_OPTIONS, sizeof *list, err);
     if (!list)
         return KR_OUT_OF_HOST_MEMORY;
+    bool has_ltoir = false;
+    for (size_t i = 0; i < n; i++)
+        has_ltoir |= parts[i].facts.kind == KR_IMAGE_LTOIR;
     kr__format(j.target, sizeof j.target, "sm_%d%d%.1s", arch.major, arch.minor, (char[]){arch.suffix, '\0'});
     kr__format(arch_option, sizeof arch_option, "-arch=%s", j.target);
     size_t n_options = 0;
     list[n_options++] = arch_option;
-    for (size_t i = 0; i < n && n_options == 1; i++)
-        if (parts[i].facts.kind == KR_IMAGE_LTOIR)
-            list[n_options++] = "-lto";
+    if (has_ltoir)
+        list[n_options++] = "-lto";
     if (options->ptx)
         list[n_options++] = "-ptx";
     for (size_t i = 0; i < options->n_options; i++)
         list[n_options++] = options->options[i];
-    kr_status status = kr__link_check_names(parts, n, j.target, err);
+    kr_status status = KR_OK;
+    if (options->ptx && !has_ltoir) {
+        status = KR_FAIL(err, KR_INVALID_ARGUMENT,
+                         "PTX comes of linking LTO-IR, and none of %zu images is LTO-IR", n);
+        kr__error_advice(err, "Link to a cubin, or give LTO-IR.");
+    }
+    if (status == KR_OK)
+        status = kr__link_check_names(parts, n, j.target, err);
     if (status == KR_OK)
         status = create(&j, list, n_options);
     for (size_t i = 0; i < n && status == KR_OK; i++)

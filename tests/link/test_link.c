@@ -242,6 +242,8 @@ START_TEST(wrong_options)
     ck_contains(refused(linker, pair, 2, (kr_cc){9, 0, 0}, &options, KR_INVALID_ARGUMENT), "-nonsense");
     ck_contains(refused(linker, pair, 2, (kr_cc){99, 0, 0}, NULL, KR_INVALID_ARGUMENT), "-arch=sm_990");
     refused(linker, pair, 2, (kr_cc){0}, NULL, KR_INVALID_ARGUMENT);
+    const kr_link_options as_ptx = {.struct_size = sizeof as_ptx, .ptx = true};
+    ck_contains(refused(linker, pair, 2, (kr_cc){9, 0, 0}, &as_ptx, KR_INVALID_ARGUMENT), "LTO-IR");
     kr_linker_destroy(&linker);
 }
 END_TEST
