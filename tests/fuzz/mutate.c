@@ -107,11 +107,11 @@ static ptx_type some_type(input *in, uint64_t set)
     return PTX_NONE;
 }
 
-static void add_modifier(input *in, line *to, uint64_t set)
+static void add_modifier(input *in, line *to, ptx_set set)
 {
     for (size_t i = 0, from = pick(in, kr__ptx_n_modifiers); i < kr__ptx_n_modifiers; i++) {
         const ptx_modifier *row = &kr__ptx_modifiers[(from + i) % kr__ptx_n_modifiers];
-        if (set & (row->kind ? 1ull << row->kind : row->value)) {
+        if (set & (row->kind ? (ptx_set)1 << row->kind : row->value)) {
             add(to, ".%s", row->text);
             return;
         }
@@ -121,8 +121,8 @@ static void add_modifier(input *in, line *to, uint64_t set)
 /* Each of `required`, one of `one_of`, and now and then one of the others, in the table's order. */
 static void add_modifiers(input *in, line *to, const ptx_form *form)
 {
-    for (unsigned bit = 0; bit < 64; bit++) {
-        const uint64_t one = 1ull << bit;
+    for (unsigned bit = 0; bit < 8 * sizeof(ptx_set); bit++) {
+        const ptx_set one = (ptx_set)1 << bit;
         if ((form->required & one) || ((form->allowed & ~form->one_of & one) && pick(in, 4) == 0))
             add_modifier(in, to, one);
     }
