@@ -117,12 +117,7 @@ static uint64_t run(const form_line *form, const char *ptx, size_t bytes, char *
     }
     const uint64_t params[3] = {vm_alloc(&module, sizeof results), vm_alloc(&module, sizeof results),
                                 vm_alloc(&module, FORM_THREADS * FORM_MEMORY)};
-    for (unsigned k = form->n_results; k < form->n_types; k++)
-        for (unsigned i = 0; i < FORM_THREADS; i++)
-            ((uint64_t *)(uintptr_t)params[1])[(k - form->n_results) * FORM_THREADS + i] =
-                form_operand(form, k, i);
-    for (unsigned i = 0; i < FORM_THREADS * FORM_MEMORY / 8; i++)
-        ((uint64_t *)(uintptr_t)params[2])[i] = form_memory(i);
+    form_fill(form, (uint64_t *)(uintptr_t)params[1], (uint64_t *)(uintptr_t)params[2]);
     const bool ok = vm_launch(&module, "form", (unsigned[3]){FORM_THREADS / FORM_BLOCK, 1, 1},
                               (unsigned[3]){FORM_BLOCK, 1, 1}, params, &fault, NULL);
     kr__format(why, why_bytes, "%s", ok ? "other results" : fault.text);
@@ -156,7 +151,7 @@ static void check_form(const form_line *form, const char *ptx, unsigned number)
         const kr_relevel_options options = {
             .struct_size = sizeof options, .isa = goals[g].isa, .target = goals[g].target};
         kr_releveled *r = NULL;
-        if (kr_ptx_relevel(ptx, SIZE_MAX, &options, &r, NULL))
+        if (kr_ptx_relevel(ptx, strlen(ptx), &options, &r, NULL))
             continue;
         if (folder && r->n_rewritten)
             save(r, number);

@@ -339,3 +339,12 @@ uint64_t form_hash(const form_line *form, const uint64_t *results)
             hash = (hash ^ (results[i] >> k & 255)) * 1099511628211ull;
     return hash ? hash : 1;
 }
+
+void form_fill(const form_line *form, uint64_t *operands, uint64_t *words)
+{
+    for (unsigned k = form->n_results; k < form->n_types; k++)
+        for (unsigned i = 0; i < FORM_THREADS; i++)
+            operands[(k - form->n_results) * FORM_THREADS + i] = form_operand(form, k, i);
+    for (unsigned i = 0; i < FORM_THREADS * FORM_MEMORY / 8; i++)
+        words[i] = form_memory(i);
+}

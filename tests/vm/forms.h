@@ -43,6 +43,8 @@ void form_ptx(const form_line *form, char *to, size_t bytes);
 /* The operand with that type in form.types. */
 uint64_t form_operand(const form_line *form, unsigned index, unsigned thread);
 uint64_t form_memory(unsigned word); /* the initial memory, in 8 bytes */
+/* What the second and the third parameter are the addresses of. */
+void form_fill(const form_line *form, uint64_t *operands, uint64_t *words);
 uint64_t form_hash(const form_line *form, const uint64_t *results);
 
 #endif

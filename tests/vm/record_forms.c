@@ -53,8 +53,6 @@ static void start(void)
     CALL("cuCtxSetCurrent", (void *), context);
     for (int i = 0; i < 3; i++)
         CALL("cuMemAlloc_v2", (uint64_t *, size_t), &places[i], i == 2 ? sizeof memory : sizeof data);
-    for (unsigned i = 0; i < WORDS; i++)
-        memory[i] = form_memory(i);
     return;
 next:
     exit(1);
@@ -86,9 +84,7 @@ static void record(form_line *line)
     form.hash = 0;
     CALL("cuModuleLoadData", (void **, const void *), &module, ptx);
     CALL("cuModuleGetFunction", (void **, void *, const char *), &kernel, module, "form");
-    for (unsigned k = form.n_results; k < form.n_types; k++)
-        for (unsigned i = 0; i < FORM_THREADS; i++)
-            data[(k - form.n_results) * FORM_THREADS + i] = form_operand(&form, k, i);
+    form_fill(&form, data, memory);
     CALL("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), places[1], data, sizeof data);
     CALL("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), places[2], memory, sizeof memory);
     CALL("cuMemsetD8_v2", (uint64_t, unsigned char, size_t), places[0], 0, sizeof data);

@@ -43,12 +43,7 @@ static form_result run_form(const form_line *form, uint64_t *results, char *why,
     const size_t bytes = FORM_RESULTS * sizeof(uint64_t);
     const uint64_t params[3] = {vm_alloc(&module, bytes), vm_alloc(&module, bytes),
                                 vm_alloc(&module, FORM_THREADS * FORM_MEMORY)};
-    for (unsigned k = form->n_results; k < form->n_types; k++)
-        for (unsigned i = 0; i < FORM_THREADS; i++)
-            ((uint64_t *)(uintptr_t)params[1])[(k - form->n_results) * FORM_THREADS + i] =
-                form_operand(form, k, i);
-    for (unsigned i = 0; i < FORM_THREADS * FORM_MEMORY / 8; i++)
-        ((uint64_t *)(uintptr_t)params[2])[i] = form_memory(i);
+    form_fill(form, (uint64_t *)(uintptr_t)params[1], (uint64_t *)(uintptr_t)params[2]);
     bool ok = vm_launch(&module, "form", (unsigned[3]){FORM_THREADS / FORM_BLOCK, 1, 1},
                         (unsigned[3]){FORM_BLOCK, 1, 1}, params, &fault, NULL);
     kr__format(why, why_bytes, "%s", ok ? "other results" : fault.text);
