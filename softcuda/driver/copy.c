@@ -109,13 +109,14 @@ static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *work = (copy_work){work->work, to, from, e, NULL};
-    bool stage = from_pageable && !wait && !to_pageable && !stream->capture;
+    bool is_captured = sc_stream_is_captured(stream);
+    bool stage = from_pageable && !wait && !to_pageable && !is_captured;
     if (stage) {
         work->staged = malloc(e.width * e.height * e.depth);
         if (work->staged)
             copy_rows(packed(work->staged, e), from, e);
     }
-    bool must_wait = wait || (!stream->capture && (to_pageable || (stage && !work->staged)));
+    bool must_wait = wait || (!is_captured && (to_pageable || (stage && !work->staged)));
     return sc_stream_submit(stream, (sc_work *)work, must_wait);
 }
 
@@ -442,7 +443,7 @@ static CUresult copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const
     if (!stream || stream == CU_STREAM_LEGACY || !to || !from || !bytes || !n || !attrs || !indices ||
         !n_attrs)
         return CUDA_ERROR_INVALID_VALUE;
-    if (s->capture)
+    if (sc_stream_is_captured(s))
         return CUDA_ERROR_NOT_SUPPORTED;
     TRY(check_batch(attrs, indices, n_attrs, n));
     for (size_t i = 0; i < n; i++) {

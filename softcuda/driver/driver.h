@@ -403,6 +403,9 @@ void sc_stream_end_thread(void);
 /* Consumes the reference to work (NULL: out of memory was met before). `wait`: returns when it is done, with
  * the fault if there is one. */
 CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait);
+/* Is it being captured? Another thread may begin or end that: what must not go wrong then asks again with the
+ * mutex held. */
+bool sc_stream_is_captured(const sc_stream *stream);
 /* What the stream is given next comes after all that `other` was given. */
 CUresult sc_stream_follow(sc_stream *stream, sc_stream *other);
 /* sc_capture_forbids for callers that do not hold the mutex. */
@@ -504,7 +507,8 @@ void sc_mapping_end(sc_block *block);
 /* Allocating and freeing while a stream is captured, and freeing what a launched graph left out. (graphmem.c)
  */
 CUresult sc_graph_alloc(sc_stream *stream, sc_device *device, size_t bytes, CUdeviceptr *ret_address);
-CUresult sc_graph_free(sc_stream *stream, sc_block *block);
+/* False: the stream is not captured. */
+bool sc_graph_free(sc_stream *stream, sc_block *block, CUresult *ret_result);
 CUresult sc_graph_give_back(sc_block *block);
 
 /* ---- pools (pool.c) ---- */

@@ -126,9 +126,14 @@ CUresult sc_graph_alloc(sc_stream *stream, sc_device *device, size_t bytes, CUde
         .bytesize = bytes};
     TRY(make_allocation(device, &params, &work));
     CUdeviceptr address = work->params.dptr;
-    TRY(sc_stream_submit(stream, (sc_work *)work, false));
-    *ret_address = address;
-    return CUDA_SUCCESS;
+    sc_lock();
+    bool is_captured = stream->capture != NULL;
+    CUresult result = is_captured ? sc_capture_add(stream, (sc_work *)work) : CUDA_ERROR_ILLEGAL_STATE;
+    sc_unlock();
+    if (!is_captured) /* any more */
+        sc_work_release((sc_work *)work);
+    *ret_address = result ? 0 : address;
+    return result;
 }
 
 CUresult sc_graph_give_back(sc_block *block)
@@ -140,15 +145,21 @@ CUresult sc_graph_give_back(sc_block *block)
     return was_out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult sc_graph_free(sc_stream *stream, sc_block *block)
+static CUresult capture_free(sc_stream *stream, sc_block *block)
 {
     memory_work *work;
+    TRY(make_free(sc_capture_graph(stream->capture), block, &work));
+    return sc_capture_add(stream, (sc_work *)work);
+}
+
+bool sc_graph_free(sc_stream *stream, sc_block *block, CUresult *ret_result)
+{
     sc_lock();
-    CUresult result = make_free(sc_capture_graph(stream->capture), block, &work);
-    if (!result)
-        result = sc_capture_add(stream, (sc_work *)work);
+    bool is_captured = stream->capture != NULL;
+    if (is_captured)
+        *ret_result = capture_free(stream, block);
     sc_unlock();
-    return result;
+    return is_captured;
 }
 
 /* ---- by hand ---- */

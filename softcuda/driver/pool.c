@@ -333,7 +333,7 @@ static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes
 {
     if (!ret_address)
         return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capture)
+    if (sc_stream_is_captured(stream))
         return sc_graph_alloc(stream, pool->device, bytes, ret_address);
     *ret_address = 0;
     if (!bytes)
@@ -395,16 +395,15 @@ API_STREAM(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, str
     if (!address)
         return CUDA_SUCCESS;
     sc_block *block = sc_block_at(address);
-    if (s->capture)
-        return sc_graph_free(s, block);
+    CUresult result;
+    if (sc_graph_free(s, block, &result))
+        return result;
     if (block && block->in_graph)
         return sc_graph_give_back(block);
     if (block && block->kind == SC_BLOCK_MANAGED)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!block || block->kind != SC_BLOCK_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
-    if (s->capture)
-        return CUDA_ERROR_NOT_SUPPORTED;
     if (!sc_retain(block))
         return CUDA_ERROR_INVALID_VALUE;
     free_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_FREE, run_free, finish_free);

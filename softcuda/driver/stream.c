@@ -741,7 +741,7 @@ CUresult sc_event_record(CUevent handle, sc_stream *stream)
     return result;
 }
 
-/* An external node is one that a graph has and a stream outside a capture has not. */
+/* With the mutex held. An external node is one that a graph has and a stream outside a capture has not. */
 static CUresult check_external(const sc_stream *stream, unsigned flags)
 {
     enum { EXTERNAL = 1 };
@@ -750,41 +750,58 @@ static CUresult check_external(const sc_stream *stream, unsigned flags)
     return flags && !stream->capture ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
+static CUresult record_with_flags(sc_stream *stream, sc_event *event, unsigned flags)
+{
+    TRY(check_external(stream, flags));
+    if (stream->object.context != event->object.context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return flags ? sc_capture_add(stream, sc_event_work_create(event, CU_GRAPH_NODE_TYPE_EVENT_RECORD))
+                 : record(stream, event);
+}
+
 API_STREAM(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned flags), (handle, stream, flags))
 {
     FIND_STREAM;
     FIND_EVENT;
-    TRY(check_external(s, flags));
-    if (s->object.context != event->object.context)
-        return CUDA_ERROR_INVALID_HANDLE;
     sc_lock();
-    CUresult result = flags ? sc_capture_add(s, sc_event_work_create(event, CU_GRAPH_NODE_TYPE_EVENT_RECORD))
-                            : record(s, event);
+    CUresult result = record_with_flags(s, event, flags);
     sc_unlock();
     return result;
+}
+
+static CUresult wait_for(sc_stream *stream, sc_event *event, unsigned flags)
+{
+    TRY(check_external(stream, flags));
+    if (event->capture_ended)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags)
+        return sc_capture_add(stream, sc_event_work_create(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT));
+    if (event->capture)
+        return sc_capture_wait(stream, event);
+    if (stream->capture)
+        return event->task ? sc_capture_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+                           : CUDA_SUCCESS;
+    if (event->task && event->task->state != SC_TASK_DONE)
+        return append(stream, sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT), event->task);
+    return CUDA_SUCCESS;
 }
 
 API_STREAM(cuStreamWaitEvent, (CUstream stream, CUevent handle, unsigned flags), (stream, handle, flags))
 {
     FIND_STREAM;
     FIND_EVENT;
-    TRY(check_external(s, flags));
-    CUresult result = CUDA_SUCCESS;
     sc_lock();
-    if (event->capture_ended) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    } else if (flags) {
-        result = sc_capture_add(s, sc_event_work_create(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT));
-    } else if (event->capture) {
-        result = sc_capture_wait(s, event);
-    } else if (s->capture) {
-        result = event->task ? sc_capture_invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
-                             : CUDA_SUCCESS;
-    } else if (event->task && event->task->state != SC_TASK_DONE) {
-        result = append(s, sc_work_nothing(CU_GRAPH_NODE_TYPE_WAIT_EVENT), event->task);
-    }
+    CUresult result = wait_for(s, event, flags);
     sc_unlock();
     return result;
+}
+
+bool sc_stream_is_captured(const sc_stream *stream)
+{
+    sc_lock();
+    bool is_captured = stream->capture != NULL;
+    sc_unlock();
+    return is_captured;
 }
 
 CUresult sc_stream_follow(sc_stream *stream, sc_stream *other)

@@ -114,8 +114,9 @@ static CUresult submit(CUstream handle, unsigned n, const CUstreamBatchMemOpPara
 {
     sc_stream *stream;
     TRY(sc_stream_enter(handle, &stream));
+    bool is_captured = sc_stream_is_captured(stream);
     for (unsigned i = 0; i < n; i++)
-        TRY(check_op(&ops[i], stream->capture != NULL));
+        TRY(check_op(&ops[i], is_captured));
     value_work *work =
         sc_work_create(sizeof *work + n * sizeof *ops, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, run_values, NULL);
     if (work) {

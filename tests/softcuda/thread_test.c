@@ -555,6 +555,65 @@ START_TEST(destroyed_while_used)
 }
 END_TEST
 
+/* ---- a stream that some capture while others use it ---- */
+
+enum { EXTERNAL = 1 };
+
+static CUresult alloc_and_free(CUstream stream)
+{
+    CUdeviceptr p;
+    CUresult result = cuMemAllocAsync(&p, 64, stream);
+    if (!result) /* of a graph that is gone, p is no address any more */
+        cuMemFreeAsync(p, stream);
+    return result;
+}
+
+static CUresult copy_pageable(CUstream stream)
+{
+    const unsigned word = 7;
+    return cuMemcpyHtoDAsync_v2(counter, &word, sizeof word, stream);
+}
+
+static CUresult record_external(CUstream stream)
+{
+    return cuEventRecordWithFlags(event, stream, EXTERNAL);
+}
+
+static CUresult wait_external(CUstream stream)
+{
+    return cuStreamWaitEvent(stream, event, EXTERNAL);
+}
+
+static CUresult write_value(CUstream stream)
+{
+    return cuStreamWriteValue32_v2(stream, counter, 7, 0);
+}
+
+static CUresult (*const uses[])(CUstream) = {alloc_and_free, copy_pageable, record_external, wait_external,
+                                             write_value};
+
+static void *capture_or_use(void *arg)
+{
+    OK(cuCtxSetCurrent(context));
+    for (int round = 0; round < 100 * ROUNDS; round++) {
+        CUgraph graph = NULL;
+        if ((intptr_t)arg % 2 == 0)
+            expect_right_or_gone(uses[round % (int)(sizeof uses / sizeof *uses)](streams[1]));
+        else if (!cuStreamBeginCapture_v2(streams[1], CU_STREAM_CAPTURE_MODE_RELAXED) &&
+                 !cuStreamEndCapture(streams[1], &graph))
+            cuGraphDestroy(graph);
+    }
+    return NULL;
+}
+
+START_TEST(captured_while_used)
+{
+    start();
+    at_once(capture_or_use);
+    OK(cuCtxSynchronize());
+}
+END_TEST
+
 /* ---- fork, while others' objects come and go ---- */
 
 static atomic_bool forked_enough;
@@ -627,6 +686,7 @@ int main(void)
     tcase_add_test(cases, streams_of_all);
     tcase_add_test(cases, contexts_of_each);
     tcase_add_test(cases, a_fault_among_threads);
+    tcase_add_test(cases, captured_while_used);
     tcase_add_test(cases, forked_among_threads);
     tcase_add_loop_test(cases, destroyed_while_used, 0, sizeof kinds / sizeof *kinds);
     Suite *suite = suite_create("softcuda threads");
