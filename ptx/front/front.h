@@ -396,7 +396,6 @@ void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
 /* `(.param .b32 a, ...)`; names are declared when `declare`. */
 bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare);
 void kr__ptx_function(ptx_parser *p, ptx_linkage linkage); /* from .entry or .func on */
-void kr__ptx_file_or_section(ptx_parser *p);
 ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last); /* returns where the next goes */
 /* A mark of what stands from `begin` to before the current token. */
 ptx_mark **kr__ptx_mark(ptx_parser *p, const char *begin, ptx_mark **last);

@@ -55,21 +55,9 @@ bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int
     return new_enough && has_target;
 }
 
-uint64_t kr__ptx_target_bit(const char *target)
-{
-    int sm, isa;
-    char suffix;
-    return kr__ptx_target_named((ptx_text){target, strlen(target)}, &sm, &suffix, &isa);
-}
-
 int kr__ptx_target_isa(const char *target)
 {
     int sm, isa;
     char suffix;
     return kr__ptx_target_named((ptx_text){target, strlen(target)}, &sm, &suffix, &isa) ? isa : 0;
-}
-
-void kr__ptx_needs(const ptx_module *module, ptx_needs *ret)
-{
-    *ret = module->needs;
 }

@@ -97,7 +97,7 @@ static void section(ptx_parser *p)
         p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }
 
-void kr__ptx_file_or_section(ptx_parser *p)
+static void file_or_section(ptx_parser *p)
 {
     if (kr__ptx_at_dotted(p, ".file"))
         file(p);
@@ -262,7 +262,7 @@ static void statements(ptx_parser *p, int newest)
         else if (kr__ptx_space_at(p) != PTX_SPACE_GENERIC)
             kr__ptx_variables(p, link);
         else if (!link && (kr__ptx_at_dotted(p, ".file") || kr__ptx_at_dotted(p, ".section")))
-            kr__ptx_file_or_section(p);
+            file_or_section(p);
         else if (!link && kr__ptx_at_dotted(p, ".pragma"))
             p->last_mark = kr__ptx_pragma(p, p->last_mark);
         else if (kr__ptx_at_dotted(p, ".alias")) {

@@ -380,7 +380,7 @@ typedef struct ptx_needs {
     int sm;
     unsigned target_line;
     const char *target_form;
-    uint64_t targets; /* all that would do, as kr__ptx_target_bit() has them */
+    uint64_t targets; /* all that would do: a bit each */
 } ptx_needs;
 
 typedef struct ptx_module {
@@ -437,10 +437,7 @@ bool kr__ptx_looks_like(const char *text, size_t bytes);
 
 const ptx_function *kr__ptx_find_function(const ptx_module *module, const char *name);
 
-/* Texts that are linked: of the first one's header, and of all of them. */
-void kr__ptx_needs(const ptx_module *module, ptx_needs *ret);
-uint64_t kr__ptx_target_bit(const char *target); /* "sm_90a"; 0: there is none */
-int kr__ptx_target_isa(const char *target);      /* the first .version that has it; 0: there is none */
+int kr__ptx_target_isa(const char *target); /* "sm_90a": the first .version that has it; 0: there is none */
 
 /* The instruction as PTX text ("fma.rn.f32 %f4, %f1, %f2, %f3;"), for messages and traces. */
 void kr__ptx_print_instr(const ptx_function *function, const ptx_instr *instr, kr__text *to);

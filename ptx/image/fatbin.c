@@ -161,8 +161,8 @@ static kr_status read_entries(kr__bytes *bytes, size_t at, size_t end, kr__fatbi
     return KR_OK;
 }
 
-kr_status kr__fatbin_add_one(const void *file, size_t at, size_t end, kr__fatbin *fatbin, size_t *ret_end,
-                             kr_error *err)
+static kr_status add_one(const void *file, size_t at, size_t end, kr__fatbin *fatbin, size_t *ret_end,
+                         kr_error *err)
 {
     kr__bytes bytes = {file, end, false};
     if (!kr__bytes_hold(&bytes, at, HEADER_BYTES))
@@ -192,7 +192,7 @@ kr_status kr__fatbin_add(const void *file, size_t at, size_t end, kr__fatbin *fa
 {
     kr_status status;
     do {
-        status = kr__fatbin_add_one(file, at, end, fatbin, &at, err);
+        status = add_one(file, at, end, fatbin, &at, err);
         while (!status && at < end &&
                ((const uint8_t *)file)[at] == 0) /* padding between concatenated fatbins */
             at++;

@@ -25,7 +25,7 @@ static kr_status needs_of(const char *text, size_t bytes, int *ret_isa, kr_cc *r
     ptx_problem problem = {0};
     ptx_needs needs = {0};
     if (kr__ptx_parse(text, bytes, NULL, &module, &problem))
-        kr__ptx_needs(module, &needs);
+        needs = module->needs;
     const bool no_memory = problem.kind == PTX_PROBLEM_MEMORY;
     *ret_isa = needs.isa;
     if (!needs.target || kr_cc_parse(needs.target, ret_target, NULL))

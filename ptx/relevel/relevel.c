@@ -271,7 +271,7 @@ static kr_status judge(job *j, const char *text, size_t bytes, ptx_needs *ret_ne
     ptx_module *module = NULL;
     if (kr__ptx_parse(text, bytes, NULL, &module, problem)) {
         if (ret_needs) {
-            kr__ptx_needs(module, ret_needs);
+            *ret_needs = module->needs;
             ret_needs->isa_form = ret_needs->target_form = NULL; /* they go with the module */
         }
         kr__ptx_module_free(&module);

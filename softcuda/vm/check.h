@@ -60,10 +60,9 @@ typedef enum sc_touch { SC_TOUCH_READ = 1, SC_TOUCH_WRITE = 2, SC_TOUCH_BOTH = 3
 const sc_accesses *sc__check_accesses(const sc_accesses *plain);
 /* " , 12 bytes into the allocation of 64 bytes at 0x... (number 5)", for findings. */
 void sc__where(const sc_warp *warp, const char *at, char *to, size_t to_bytes);
-/* Memory began, or ceased, to be an allocation; it was written by other means than an access. */
+/* Memory began, or ceased, to be an allocation. */
 void sc__check_allocated(uint64_t start, size_t bytes);
 void sc__check_freed(uint64_t start, size_t bytes);
-void sc__check_written(const void *start, size_t bytes);
 
 /* ---- check_race.c ---- */
 

@@ -29,10 +29,10 @@ static void mark(uint64_t start, size_t bytes)
     }
 }
 
-void sc__check_written(const void *start, size_t bytes)
+void sc_check_filled(uint64_t to, size_t bytes)
 {
     if (sc__checking(SC_CHECK_INIT))
-        mark((uintptr_t)start, bytes);
+        mark(to, bytes);
 }
 
 void sc__check_allocated(uint64_t start, size_t bytes)
@@ -67,11 +67,6 @@ void sc_check_copied(uint64_t to, uint64_t from, size_t bytes)
         else if (at)
             memset(at, 1, n);
     }
-}
-
-void sc_check_filled(uint64_t to, size_t bytes)
-{
-    sc__check_written((void *)(uintptr_t)to, bytes);
 }
 
 /* ---- initcheck ---- */

@@ -45,9 +45,6 @@ struct sc_mma {
     uint32_t csr;   /* of f64 */
     bool saturates; /* of integers */
     bool ands;      /* of bits: .and.popc, not .xor.popc */
-    bool sparse;    /* of each four (tf32: two) elements of A, two (one) are there */
-    sc_slot metadata;
-    uint8_t selector;
 };
 
 /* wmma.load, wmma.store: a fragment in memory. */

@@ -69,8 +69,7 @@ static const char *lower(const char *target)
 
 static bool needs_exactly(const ptx_module *module, const char *text)
 {
-    ptx_needs needs;
-    kr__ptx_needs(module, &needs);
+    const ptx_needs needs = module->needs;
     const bool ok = needs.target && accepts(text, needs.isa, module->target) &&
                     !accepts(text, older(needs.isa), module->target) &&
                     accepts(text, module->isa, needs.target) &&
