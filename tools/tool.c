@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,14 +174,17 @@ static bool write_in_place(const char *path, const void *data, size_t bytes)
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
-/* By a new file beside it that takes its place. */
+/* By a new file beside it that takes its place, whose name begins with as much of its name as leaves room. */
 static bool write_beside(const char *path, mode_t mode, const void *data, size_t bytes)
 {
-    size_t room = strlen(path) + 48;
+    enum { ENDING = 48 };
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    int kept = (int)(base - path + (ptrdiff_t)strnlen(base, NAME_MAX - ENDING));
+    size_t room = (size_t)kept + ENDING;
     char *name = tool_alloc(room);
     int fd = -1;
     for (unsigned i = 0; fd < 0 && (i == 0 || errno == EEXIST); i++) {
-        snprintf(name, room, "%s.%ld-%u.tmp", path, (long)getpid(), i);
+        snprintf(name, room, "%.*s.%ld-%u.tmp", kept, path, (long)getpid(), i);
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
     bool made = fd >= 0, ok = made && (!mode || fchmod(fd, mode) == 0) && write_all(fd, data, bytes);

@@ -649,6 +649,18 @@ START_TEST(packs_of_what)
 }
 END_TEST
 
+/* The longest name that a file can have. */
+START_TEST(a_name_as_long_as_can_be)
+{
+    char line[1024];
+    snprintf(line, sizeof line,
+             "cd %s && name=$(printf '%%0255d' 0) && echo '.version 7.0 .target sm_75 .address_size 64' >in.ptx "
+             "&& '%s' relevel in.ptx --lowest -o $name && test -s $name && rm $name in.ptx && ! ls 000* 2>&1",
+             temporary, getenv("KREGISTRY_TEST_COMMAND"));
+    ck_assert_msg(system(line) == 0, "%s", line);
+}
+END_TEST
+
 /* Neither a full disk nor a kill leaves a part of a pack where one is to be. */
 START_TEST(a_pack_is_whole_or_not_there)
 {
@@ -1143,6 +1155,7 @@ int main(void)
     tcase_add_test(cases, a_nul_in_a_source);
     tcase_add_test(cases, outputs_are_written_as_they_are);
     tcase_add_test(cases, packs_of_what);
+    tcase_add_test(cases, a_name_as_long_as_can_be);
     tcase_add_test(cases, a_pack_is_whole_or_not_there);
     tcase_add_test(cases, a_trace_is_whole_or_not_there);
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
