@@ -7,9 +7,11 @@
  */
 #include "softcuda/driver/driver.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -249,15 +251,26 @@ static CUresult check_prop(const CUmemAllocationProp *prop, sc_device **ret_devi
     }
 }
 
-/* The file's name tells an importer whose memory it is. */
+/* The file's name tells an importer whose memory it is, the seals that it keeps its size: pages of it that
+ * went would end every process that touches them. */
 #define FILE_NAME "softcuda.device."
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+/* A file that is larger than this process may write ends the process. */
+static bool may_be_file(size_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
 
 static int create_file(const sc_device *device, size_t bytes)
 {
     char name[64];
+    if (!may_be_file(bytes))
+        return -1;
     kr__format(name, sizeof name, FILE_NAME "%d", device->number);
-    int file = memfd_create(name, MFD_CLOEXEC);
-    if (file >= 0 && ftruncate(file, (off_t)bytes)) {
+    int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file >= 0 && (ftruncate(file, (off_t)bytes) || fcntl(file, F_ADD_SEALS, SEALS))) {
         close(file);
         return -1;
     }
@@ -360,7 +373,7 @@ static sc_device *exporter(int file)
     kr__format(path, sizeof path, "/proc/self/fd/%d", file);
     ssize_t n = readlink(path, name, sizeof name - 1);
     name[n > 0 ? n : 0] = 0;
-    if (sscanf(name, "/memfd:" FILE_NAME "%d", &number) != 1)
+    if (sscanf(name, "/memfd:" FILE_NAME "%d", &number) != 1 || fcntl(file, F_GET_SEALS) != SEALS)
         return NULL;
     for (int i = 0; i < sc_n_devices; i++)
         if (sc_devices[i].number == number)
@@ -383,7 +396,7 @@ API(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *ret_handle, vo
         return CUDA_ERROR_INVALID_VALUE;
     const CUmemAllocationProp prop = {
         CU_MEM_ALLOCATION_TYPE_PINNED, type, {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal}, NULL, {0}};
-    file = dup(file);
+    file = fcntl(file, F_DUPFD_CLOEXEC, 0);
     if (file < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
     return publish(device, file, (size_t)facts.st_size, &prop, false, ret_handle);

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,12 +196,44 @@ START_TEST(another_process_shares_it)
 }
 END_TEST
 
+/* Who shortened it would take pages from under the others. */
+START_TEST(shared_memory_keeps_its_size)
+{
+    int file;
+    use_device(0);
+    CUmemGenericAllocationHandle handle = memory_of(0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), imported;
+    OK(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    ck_assert_int_ne(ftruncate(file, 0), 0);
+    ck_assert_int_ne(ftruncate(file, 2 * BYTES), 0);
+    close(file);
+    file = memfd_create("softcuda.device.0", MFD_CLOEXEC); /* somebody else's */
+    ck_assert_int_eq(ftruncate(file, BYTES), 0);
+    IS(INVALID_VALUE, cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)file,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(file);
+}
+END_TEST
+
+START_TEST(files_may_not_be_so_large)
+{
+    const struct rlimit limit = {BYTES - 1, BYTES - 1};
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemGenericAllocationHandle handle;
+    use_device(0);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    IS(OUT_OF_MEMORY, cuMemCreate(&handle, BYTES, &prop, 0));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         kernels_run_over_mappings, a_mapping_is_for_whom_it_was_granted,
         unmapped_addresses_fault,  a_pool_grants_its_memory,
-        another_process_shares_it,
+        another_process_shares_it, shared_memory_keeps_its_size,
+        files_may_not_be_so_large,
     };
     setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_90,sm_90", 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
