@@ -302,7 +302,7 @@ static bool has_run(const sc_worker *worker)
     return worker->next_block < worker->end_block;
 }
 
-/* A worker with blocks yet to start keeps one residence, so that the lowest block can always be started. */
+/* A worker with blocks yet to start keeps one residence: nobody else can start them, and it would leave. */
 static bool keeps_residence(const sc_worker *worker)
 {
     return worker->n_resident == 0 && has_run(worker);

@@ -458,6 +458,50 @@ START_TEST(blocks_that_wait_in_silence)
 }
 END_TEST
 
+/* Each block runs once, whoever took it in a run and however few may be resident. One of 4096 takes several
+ * visits. */
+START_TEST(each_block_once)
+{
+    enum { BLOCKS = 40000 };
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "3", 1);
+    load(HEAD ENTRY
+         "mov.u32 %r1, %ctaid.x;\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d2, %d0, %d2;\n"
+         "and.b32 %r2, %r1, 4095;\nsetp.ne.u32 %p0, %r2, 16;\n@%p0 bra S;\nmov.u32 %r3, 200000;\n"
+         "L: add.u32 %r3, %r3, -1;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra L;\n"
+         "S: ld.global.u32 %r4, [%d2];\nadd.u32 %r4, %r4, 1;\nst.global.u32 [%d2], %r4;\nret;\n}\n");
+    module.resident = (unsigned)_i;
+    const uint64_t params[] = {vm_alloc(&module, BLOCKS * 4)};
+    const uint32_t *counts = (const uint32_t *)(uintptr_t)params[0];
+    ck_assert(
+        vm_launch(&module, "k", (unsigned[3]){BLOCKS, 1, 1}, (unsigned[3]){1, 1, 1}, params, &fault, NULL));
+    for (size_t i = 0; i < BLOCKS; i++)
+        ck_assert_msg(counts[i] == 1, "block %zu ran %u times", i, counts[i]);
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "", 1);
+}
+END_TEST
+
+/* Four blocks that wait for each other are resident together where four may be, since blocks start in their
+ * order. */
+START_TEST(blocks_that_wait_for_later_ones)
+{
+    enum { BLOCKS = 512 };
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "3", 1);
+    load(HEAD ENTRY
+         "mov.u32 %r1, %ctaid.x;\nshr.u32 %r1, %r1, 2;\nmul.wide.u32 %d2, %r1, 4;\n"
+         "add.u64 %d2, %d0, %d2;\nred.release.gpu.global.add.u32 [%d2], 1;\n"
+         "L: ld.acquire.gpu.global.u32 %r2, [%d2];\nsetp.lt.u32 %p0, %r2, 4;\n@%p0 bra L;\nret;\n}\n");
+    module.resident = 4;
+    module.budget = 1 << 28; /* they would wait for ever */
+    uint64_t params[] = {(uint64_t)(uintptr_t)words};
+    ck_assert_msg(
+        vm_launch(&module, "k", (unsigned[3]){BLOCKS, 1, 1}, (unsigned[3]){1, 1, 1}, params, &fault, NULL),
+        "%s", fault.text);
+    for (size_t i = 0; i < BLOCKS / 4; i++)
+        ck_assert_uint_eq(words[i], 4);
+    setenv("KREGISTRY_SOFTCUDA_THREADS", "", 1);
+}
+END_TEST
+
 /* Rounding and flushing are one instruction's, whatever ran before it. */
 START_TEST(modes_do_not_leak)
 {
@@ -764,6 +808,8 @@ int main(void)
     tcase_add_test(tests, numbers_of_barriers);
     tcase_add_test(tests, lanes_that_never_come);
     tcase_add_loop_test(tests, blocks_that_wait_in_silence, 1, 5);
+    tcase_add_loop_test(tests, each_block_once, 1, 4);
+    tcase_add_test(tests, blocks_that_wait_for_later_ones);
     tcase_add_test(tests, modes_do_not_leak);
     tcase_add_loop_test(tests, addresses_that_wrap, 0, 10);
     tcase_add_test(tests, shared_addresses_wrap);
