@@ -43,9 +43,10 @@ static const char uses[] = HEADER
     "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\n"
     "ld.global.f32 %f1, [%rd3];\n{\n.param .b32 a;\nst.param.f32 [a], %f1;\n.param .b32 b;\n"
     "call.uni (b), scale, (a);\nld.param.f32 %f2, [b];\n}\nst.global.f32 [%rd3], %f2;\nret;\n}\n";
-static const char defines[] =
-    HEADER ".visible .func (.param .b32 r) scale(.param .b32 x)\n{\n.reg .f32 %f<3>;\n"
-           "ld.param.f32 %f1, [x];\nadd.f32 %f2, %f1, %f1;\nst.param.f32 [r], %f2;\nret;\n}\n";
+#define SCALE(linkage, instruction)                                                     \
+    HEADER linkage " .func (.param .b32 r) scale(.param .b32 x)\n{\n.reg .f32 %f<3>;\n" \
+                   "ld.param.f32 %f1, [x];\n" instruction "st.param.f32 [r], %f2;\nret;\n}\n"
+static const char defines[] = SCALE(".visible", "add.f32 %f2, %f1, %f1;\n");
 
 static const kr_link_input pair[] = {{"uses.ptx", uses, sizeof uses - 1},
                                      {"defines.ptx", defines, sizeof defines}};
@@ -192,23 +193,56 @@ START_TEST(names_are_told)
 }
 END_TEST
 
-START_TEST(names_of_cubins_are_told)
+/* Relocatable. */
+static kr_compiled *cubin(kr_nvrtc *nvrtc, const char *source, kr_cc arch)
 {
-    kr_nvrtc *nvrtc = NULL;
     kr_compiled *compiled = NULL;
-    kr_linker *linker = nvjitlink();
-    const kr_cc cc = {9, 0, 0};
     const char *const rdc = "-rdc=true";
     const kr_compile_options o = {
         .struct_size = sizeof o, .kind = KR_IMAGE_CUBIN, .options = &rdc, .n_options = 1};
+    ck_ok(kr_compile(nvrtc, "b.cu", source, arch, &o, &compiled, &err));
+    return compiled;
+}
+
+START_TEST(names_of_cubins_are_told)
+{
+    kr_nvrtc *nvrtc = NULL;
+    kr_linker *linker = nvjitlink();
+    const kr_cc cc = {9, 0, 0};
     if (kr_nvrtc_open(NULL, &nvrtc, &err) != KR_OK)
         return;
-    ck_ok(kr_compile(nvrtc, "b.cu", "extern \"C\" __device__ float scale(float x) { return x; }", cc, &o,
-                     &compiled, &err));
+    kr_compiled *compiled = cubin(nvrtc, "extern \"C\" __device__ float scale(float x) { return x; }", cc);
     const kr_link_input twice[] = {pair[0], pair[1], {"b.cubin", compiled->image, compiled->image_bytes}};
     ck_contains(refused(linker, twice, 3, cc, NULL, KR_COMPILE_FAILED), "Multiple definition of 'scale'");
     ck_contains(err.message, "b.cubin");
     kr_compiled_destroy(&compiled);
+    kr_nvrtc_close(&nvrtc);
+    kr_linker_destroy(&linker);
+}
+END_TEST
+
+/* A weak name gives way: PTX says .weak, and templates are weak in cubins. */
+START_TEST(weak_names_may_double)
+{
+    static const char weak[] = SCALE(".weak", "neg.f32 %f2, %f1;\n");
+    static const char instance[] = "template <class T> __device__ T more(T x) { return x + 1; }\n"
+                                   "template __device__ float more<float>(float);\n";
+    kr_nvrtc *nvrtc = NULL;
+    kr_linked *linked = NULL;
+    kr_linker *linker = nvjitlink();
+    const kr_cc cc = kr_device_get_info(device)->cc;
+    const kr_link_input three[] = {pair[0], {"weak.ptx", weak, sizeof weak}, pair[1]};
+    ck_ok(kr_link(linker, three, 3, cc, NULL, &linked, &err));
+    run_cubin(linked->image, linked->image_bytes);
+    kr_linked_destroy(&linked);
+    if (kr_nvrtc_open(NULL, &nvrtc, &err) == KR_OK) {
+        kr_compiled *compiled = cubin(nvrtc, instance, cc);
+        const kr_link_input more = {"more.cubin", compiled->image, compiled->image_bytes};
+        const kr_link_input four[] = {pair[0], pair[1], more, more};
+        ck_ok(kr_link(linker, four, 4, cc, NULL, &linked, &err));
+        kr_linked_destroy(&linked);
+        kr_compiled_destroy(&compiled);
+    }
     kr_nvrtc_close(&nvrtc);
     kr_linker_destroy(&linker);
 }
@@ -417,6 +451,7 @@ int main(int argc, char **argv)
     tcase_add_test(library, ptx);
     tcase_add_test(library, names_are_told);
     tcase_add_test(library, names_of_cubins_are_told);
+    tcase_add_test(library, weak_names_may_double);
     tcase_add_test(library, wrong_input);
     tcase_add_test(library, wrong_options);
     tcase_add_test(library, lto);
