@@ -95,7 +95,7 @@ static const row rows[] = {
     {"relevel OPS/new.ptx -o TMP/old.ptx --isa 7", 2, "no version of PTX", 0},
     {"relevel OPS/new.ptx -o TMP/old.ptx --lowest --target sm_91", 2, "no target sm_91", 0},
     {"relevel OPS/new.ptx --lowest", 2, "-o FILE", 0},
-    {"relevel OPS/faults.cu -o TMP/old.ptx --lowest", 2, "no .version", 0},
+    {"relevel OPS/faults.cu -o TMP/old.ptx --lowest", 2, "are no PTX, cubin, fatbin or LTO-IR", 0},
     {"relevel OPS/none.ptx -o TMP/old.ptx --lowest", 2, "none.ptx", 0},
     /* compile */
     {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc none", 3, "NVRTC", 0},
