@@ -638,6 +638,99 @@ START_TEST(targets_of_ones_own)
 }
 END_TEST
 
+static kr_status run_twice(kr_runtime *runtime, kr_registry *registry)
+{
+    enum { N = 10 };
+    double x[N];
+    kr_buffer *buffer;
+    for (int i = 0; i < N; i++)
+        x[i] = i + 0x1p-40;
+    ok(kr_buffer_create(kr_runtime_device(runtime, 1), sizeof x, NULL, &buffer, &err));
+    ok(kr_buffer_upload(buffer, 0, x, sizeof x, &err));
+    const kr_status status = kr_launch(registry, kr_default_stream(buffer), "twice.f64",
+                                       KR_ARGS(KR_U64(N), KR_BUF(buffer)), NULL, &err);
+    if (!status)
+        ok(kr_buffer_download(buffer, 0, x, sizeof x, &err));
+    for (int i = 0; i < N && !status; i++)
+        ck_assert(x[i] == 2 * (i + 0x1p-40));
+    kr_buffer_destroy(&buffer);
+    return status;
+}
+
+/* softcuda executes the PTX: that of the same type. Where that is damaged the machine code is there still. */
+START_TEST(machine_code_goes_with_its_own_ptx)
+{
+    static const char text[] = "//! op twice\n//! brief b\n//! source s\n//! compare exact\n//! types T = "
+                               "f32 f64\n//! arg n u64 size\n"
+                               "//! arg x T[n] inout\n//! variant plain\n//! launch elementwise n\n"
+                               "extern \"C\" __global__ void plain(uint64_t n, T *x)\n"
+                               "{ for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += "
+                               "gridDim.x * blockDim.x) x[i] += x[i]; }\n";
+    static const kr_cc cubin = {9, 0, 0}, ptx = {7, 5, 0};
+    const kr_registry_options none = {.struct_size = sizeof none, .no_builtin_ops = true, .no_nvrtc = true};
+    const kr_pack_options options = {
+        .struct_size = sizeof options, .cubins = &cubin, .n_cubins = 1, .ptx = &ptx, .n_ptx = 1};
+    kr_nvrtc *nvrtc;
+    kr_runtime *runtime;
+    kr_pack *pack;
+    kr_pack_image image;
+    kr_registry *registry = open_registry();
+    ok(kr__registry_nvrtc(registry, &nvrtc, &err));
+    ok(kr_registry_add_source(registry, "twice.cu", text, sizeof text - 1, &err));
+    if (nvrtc) {
+        ok(kr_runtime_create(
+            &(kr_runtime_options){.struct_size = sizeof(kr_runtime_options), .driver = KR_SOFTCUDA}, &runtime,
+            &err));
+        ok(kr_pack_build(registry, NULL, &options, &pack, &err));
+        const kr_pack_info info = kr_pack_get_info(pack);
+        ck_assert_uint_eq(info.n_images, 4);
+        kr_registry_destroy(&registry);
+        ok(kr_registry_create(runtime, &none, &registry, &err));
+        ok(kr_registry_add_pack(registry, info.data, info.bytes, &err));
+        ok(run_twice(runtime, registry));
+        kr_registry_destroy(&registry);
+
+        ok(kr_pack_get_image(pack, 3, &image, &err));
+        ck_assert(image.type_index == 1 && image.kind == KR_IMAGE_PTX);
+        char *damaged = malloc(info.bytes);
+        memcpy(damaged, info.data, info.bytes);
+        damaged[(const char *)image.data - (const char *)info.data] ^= 1;
+        ok(kr_registry_create(runtime, &none, &registry, &err));
+        ok(kr_registry_add_pack(registry, damaged, info.bytes, &err));
+        kr_device *device = kr_runtime_device(runtime, 1);
+        const kr_prepare_options there = {.struct_size = sizeof there, .devices = &device, .n_devices = 1};
+        ok(kr_registry_prepare(registry, "twice.f64", &there, &err));
+        ck_assert_int_ne(run_twice(runtime, registry), KR_OK);
+        ck_assert_int_eq(err.code, CUDA_ERROR_NOT_SUPPORTED); /* machine code alone */
+        kr_registry_destroy(&registry);
+        free(damaged);
+        kr_pack_close(&pack);
+        kr_runtime_destroy(&runtime);
+    }
+    kr_registry_destroy(&registry);
+}
+END_TEST
+
+/* A built-in op that gains images is verified against its reference as before. */
+START_TEST(the_reference_stays)
+{
+    const kr_pack_options options = {.struct_size = sizeof options};
+    char *data;
+    size_t bytes;
+    kr_registry *registry;
+    ok(kr_registry_create(NULL, NULL, &registry, &err));
+    const kr__op_def *def = kr__op_def_of(kr_registry_op(registry, 0));
+    const kr_reference_fn *const references = def->references;
+    ck_assert_ptr_nonnull(references);
+    ok(kr__pack_write(&def, 1, NULL, &options, &data, &bytes, &err));
+    ok(kr_registry_add_pack(registry, data, bytes, &err));
+    def = kr__op_def_of(kr_registry_op(registry, 0));
+    ck_assert_ptr_eq(def->references, references);
+    kr_registry_destroy(&registry);
+    free(data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pack");
@@ -659,6 +752,8 @@ int main(void)
     tcase_add_test(tc, a_pack_alone_runs);
     tcase_add_test(tc, targets_follow_the_requirements);
     tcase_add_test(tc, targets_of_ones_own);
+    tcase_add_test(tc, machine_code_goes_with_its_own_ptx);
+    tcase_add_test(tc, the_reference_stays);
     suite_add_tcase(suite, tc);
     TCase *threads = tcase_create("threads"); /* for ThreadSanitizer: scripts/test */
     tcase_add_checked_fixture(threads, setup, teardown);
