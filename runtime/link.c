@@ -26,10 +26,11 @@ static bool driver_links(const kr_device *device)
     return d->cuLinkCreate_v2 && d->cuLinkAddData_v2 && d->cuLinkComplete && d->cuLinkDestroy;
 }
 
-static bool is_none(const char *path)
+/* Where nvJitLink is to be; NULL: nobody said. */
+static const char *given_path(const char *path)
 {
-    const char *given = path ? path : secure_getenv("KREGISTRY_NVJITLINK");
-    return given && strcmp(given, "none") == 0;
+    const char *variable = secure_getenv("KREGISTRY_NVJITLINK");
+    return path ? path : variable && variable[0] ? variable : NULL;
 }
 
 kr_status kr_linker_create(const kr_linker_options *options, kr_linker **ret_linker, kr_error *err)
@@ -43,7 +44,8 @@ kr_status kr_linker_create(const kr_linker_options *options, kr_linker **ret_lin
     if (!linker)
         return KR_OUT_OF_HOST_MEMORY;
     linker->device = own.device;
-    if (!is_none(own.nvjitlink))
+    const char *given = given_path(own.nvjitlink);
+    if (!given || strcmp(given, "none") != 0)
         status = kr__nvjitlink_open(own.nvjitlink, &linker->nvjitlink, err);
     else if (!own.device) {
         status = KR_FAIL(err, KR_NOT_ON_THIS_MACHINE,
@@ -51,9 +53,7 @@ kr_status kr_linker_create(const kr_linker_options *options, kr_linker **ret_lin
         kr__error_advice(err, "Allow nvJitLink, or give a device whose driver links.");
     }
     /* One that was named must do; else a driver will. */
-    const char *variable = secure_getenv("KREGISTRY_NVJITLINK");
-    const bool named = own.nvjitlink || (variable && variable[0]);
-    if (status == KR_NOT_ON_THIS_MACHINE && !named && own.device && driver_links(own.device))
+    if (status == KR_NOT_ON_THIS_MACHINE && !given && own.device && driver_links(own.device))
         status = KR_OK;
     if (status == KR_OK)
         *ret_linker = linker;
