@@ -167,6 +167,7 @@ json_t *json_arch(kr_image_kind kind, kr_cc arch);
 json_t *json_number(double value); /* null where it is not finite */
 json_t *json_dim3(const unsigned dim[3]);
 char *version_text(int version, char text[16]); /* 13000 as "13.0" */
+char *isa_text(int isa, char text[16]);         /* 87 as "8.7"; "" of 0 */
 
 /* ---- sessions ---- */
 

@@ -19,15 +19,6 @@ static unsigned max_threads(const kr_image_kernel *kernel)
                                              : product(kernel->max_threads);
 }
 
-/* "8.7" of 87; "" of 0. */
-static const char *isa_text(int isa, char text[16])
-{
-    text[0] = '\0';
-    if (isa)
-        snprintf(text, 16, "%d.%d", isa / 10, isa % 10);
-    return text;
-}
-
 static const char *known_version(int version, char text[16])
 {
     return version ? version_text(version, text) : "";

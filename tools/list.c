@@ -10,9 +10,8 @@
 static json_t *image_json(const kr_op *op, const kr_shipped_image *image)
 {
     char isa[16];
-    snprintf(isa, sizeof isa, "%d.%d", image->isa / 10, image->isa % 10);
     return json_pack("{s:s, s:o, s:o, s:o}", "kind", kr_image_kind_name(image->kind), "arch",
-                     json_arch(image->kind, image->arch), "isa", json_text(image->isa ? isa : NULL), "type",
+                     json_arch(image->kind, image->arch), "isa", json_text(isa_text(image->isa, isa)), "type",
                      json_text(op->n_types ? kr_type_name(image->type) : NULL));
 }
 

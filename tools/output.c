@@ -194,9 +194,11 @@ json_t *json_text(const char *text)
 
 static json_t *error_document(const kr_error *err)
 {
-    static const char *const apis[] = {
-        [KR_API_NONE] = NULL, [KR_API_CUDA] = "cuda", [KR_API_NVRTC] = "nvrtc", [KR_API_ERRNO] = "errno",
-        [KR_API_NVJITLINK] = "nvjitlink"};
+    static const char *const apis[] = {[KR_API_NONE] = NULL,
+                                       [KR_API_CUDA] = "cuda",
+                                       [KR_API_NVRTC] = "nvrtc",
+                                       [KR_API_ERRNO] = "errno",
+                                       [KR_API_NVJITLINK] = "nvjitlink"};
     json_t *error = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "status", kr_status_name(err->status),
                               "code", err->code, "api", json_text(apis[err->api]), "message",
                               json_text(*err->message ? err->message : kr_status_text(err->status)), "advice",
@@ -292,5 +294,13 @@ json_t *json_dim3(const unsigned dim[3])
 char *version_text(int version, char text[16])
 {
     snprintf(text, 16, "%d.%d", version / 1000, version % 1000 / 10);
+    return text;
+}
+
+char *isa_text(int isa, char text[16])
+{
+    text[0] = '\0';
+    if (isa)
+        snprintf(text, 16, "%d.%d", isa / 10, isa % 10);
     return text;
 }

@@ -57,12 +57,6 @@ static kr_status relevel(const invocation *cli, kr_releveled **ret_releveled, kr
     return status;
 }
 
-static char *isa_text(int isa, char text[16])
-{
-    snprintf(text, 16, "%d.%d", isa / 10, isa % 10);
-    return text;
-}
-
 static int print(const invocation *cli, const kr_releveled *r)
 {
     char from_isa[16], to_isa[16], driver[16], from_target[24], to_target[24];

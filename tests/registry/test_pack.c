@@ -264,6 +264,16 @@ START_TEST(liars_are_told_what_was_expected)
 }
 END_TEST
 
+START_TEST(a_name_ends_within_the_index)
+{
+    const uint32_t index_bytes = 1536, at = index_bytes - 4;
+    memcpy(golden + at, "name", 4); /* where zeros fill it up */
+    memcpy(golden + OP(0, file), &at, sizeof at);
+    ck_assert_int_eq(open_lie(), KR_CORRUPT);
+    says("at byte 64: the name of an op's file is at 1532");
+}
+END_TEST
+
 START_TEST(an_op_is_there_once)
 {
     memcpy(golden + OP(1, descriptor), golden + OP(0, descriptor), 8); /* and its size */
@@ -742,6 +752,7 @@ int main(void)
     tcase_add_test(tc, no_byte_can_change);
     tcase_add_test(tc, no_byte_can_be_missing);
     tcase_add_loop_test(tc, liars_are_told_what_was_expected, 0, KR_COUNT(lies));
+    tcase_add_test(tc, a_name_ends_within_the_index);
     tcase_add_test(tc, an_op_is_there_once);
     tcase_add_test(tc, other_versions_are_named);
     tcase_add_test(tc, packs_and_files_stand_side_by_side);
