@@ -108,11 +108,17 @@ bool tool_same_file(const char *a, const char *b)
 
 kr_status tool_read_bytes(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
-    struct stat facts;
+    struct stat facts = {0};
     /* Devices and pipes have no end, or keep one waiting. */
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
         tool_fail(err, KR_IO, "cannot read %s: it is not a regular file", path);
         tool_advice(err, "Copy what it holds into a file first.");
+        return KR_IO;
+    }
+    if (facts.st_size > INT_MAX) {
+        tool_fail(err, KR_IO, "cannot read %s: its %lld bytes are more than %d", path, (long long)facts.st_size,
+                  INT_MAX);
+        tool_advice(err, "Name a smaller file.");
         return KR_IO;
     }
     FILE *file = fopen(path, "rb");

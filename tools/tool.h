@@ -22,7 +22,7 @@ kr_status tool_fail_errno(kr_error *err, kr_status status, const char *format, .
 /* Are both there, and one? */
 bool tool_same_file(const char *a, const char *b);
 
-/* The whole file, malloc'ed, with a NUL behind it. */
+/* The whole file, malloc'ed, with a NUL behind it. One above 2 GiB is refused before it is read. */
 kr_status tool_read_bytes(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err);
 /* The same of text. A NUL in it is refused: what follows would be lost. */
 kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, kr_error *err);

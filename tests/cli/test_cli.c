@@ -661,6 +661,18 @@ START_TEST(a_name_as_long_as_can_be)
 }
 END_TEST
 
+/* A file that has only its size is refused before it fills the memory. */
+START_TEST(a_file_larger_than_any_image)
+{
+    char line[1024];
+    snprintf(line, sizeof line,
+             "cd %s && truncate -s 3G big.ptx && for way in 'relevel --lowest' link; do '%s' $way big.ptx -o "
+             "big.cubin >told 2>&1; test $? = 2 && grep -q '3221225472 bytes' told || exit 1; done; rm big.ptx",
+             temporary, getenv("KREGISTRY_TEST_COMMAND"));
+    ck_assert_msg(system(line) == 0, "%s", line);
+}
+END_TEST
+
 /* Neither a full disk nor a kill leaves a part of a pack where one is to be. */
 START_TEST(a_pack_is_whole_or_not_there)
 {
@@ -1156,6 +1168,7 @@ int main(void)
     tcase_add_test(cases, outputs_are_written_as_they_are);
     tcase_add_test(cases, packs_of_what);
     tcase_add_test(cases, a_name_as_long_as_can_be);
+    tcase_add_test(cases, a_file_larger_than_any_image);
     tcase_add_test(cases, a_pack_is_whole_or_not_there);
     tcase_add_test(cases, a_trace_is_whole_or_not_there);
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
