@@ -483,16 +483,16 @@ static kr_status walk_variants(walk *w, kr_error *err)
         if ((options->variant && strcmp(options->variant, variant) != 0) ||
             !within(op, variant, options->max_cc))
             continue;
+        size_t step = ck_variant_step(op, w->one.type, variant);
+        if (options->shift_bytes && *options->shift_bytes % step)
+            return tool_refuse(err, "Give a multiple, or the variants that take it by --variant.",
+                               "a shift by %zu: %s of %s takes multiples of %zu bytes", *options->shift_bytes,
+                               variant, name, step);
         kr_status status = kr_registry_resolve(w->one.registry, name, w->one.device, NULL, &launch_options,
                                                &resolution, err);
         if (status == KR_NOT_ON_THIS_DEVICE && !options->variant)
             continue;
         w->one.variant = variant;
-        size_t step = ck_variant_step(op, w->one.type, variant);
-        if (!status && options->shift_bytes && *options->shift_bytes % step)
-            status = tool_refuse(err, "Give a multiple, or the variants that take it by --variant.",
-                                 "a shift by %zu: %s of %s takes multiples of %zu bytes",
-                                 *options->shift_bytes, variant, name, step);
         if (!status)
             status = walk_shapes(w, err);
         if (status)
