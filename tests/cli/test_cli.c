@@ -3,13 +3,15 @@
 /*
  * The command's contract: exit codes, promised JSON keys, one clear message for each thing that goes wrong.
  * KREGISTRY_TEST_COMMAND names the command, KREGISTRY_TEST_OPS the folder of ops beside this file. Rows
- * marked SOFTCUDA run on it, rows marked NVRTC compile; both are left out where the machine has none.
+ * marked SOFTCUDA run on it, rows marked NVRTC compile, rows marked IMAGES run the library's own ops; they
+ * are left out where there is none.
  */
 
 #include <check.h>
 #include <errno.h>
 #include <jansson.h>
 #include <kregistry/compile.h>
+#include <kregistry/registry.h>
 #include <kregistry/runtime.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SOFTCUDA = 1, NVRTC = 2 };
+enum {
+    SOFTCUDA = 1,
+    NVRTC = 2,
+    SHIPPED = 4, /* images, in the library */
+    IMAGES = 8,  /* of the library's ops: shipped, or by NVRTC */
+};
 
 #define NO_DRIVER "--driver /no/such/libcuda.so.1 "
 #define SOFT "--driver softcuda "
@@ -169,15 +176,15 @@ static const row rows[] = {
     {SOFT "verify saxpy --nvrtc OPS", 2, "no libnvrtc.so there or below", SOFTCUDA},
     {SOFT "doctor --nvrtc /no/such/file", 1, "/no/such/file", SOFTCUDA},
     /* run and verify */
-    {SOFT "run saxpy.f32 --n 1000", 0, "verified", SOFTCUDA},
-    {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/t.json", 0, "verified", SOFTCUDA},
-    {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/none/t.json", 2, "cannot write", SOFTCUDA},
+    {SOFT "run saxpy.f32 --n 1000", 0, "verified", SOFTCUDA | IMAGES},
+    {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/t.json", 0, "verified", SOFTCUDA | IMAGES},
+    {SOFT "run saxpy --n 100 --repeat 3 --trace TMP/none/t.json", 2, "cannot write", SOFTCUDA | IMAGES},
     {SOFT "run saxpi.f32", 2, "saxpy.f32", SOFTCUDA},
     {SOFT "run saxpi", 2, "Did you mean \"saxpy\"?", SOFTCUDA},
     {SOFT "verify saxpi", 2, "Did you mean \"saxpy\"?", SOFTCUDA},
     {SOFT "run saxpy --type f16", 2, "no type \"f16\"", SOFTCUDA},
     {SOFT "run saxpy.f32 --type f64", 2, "not of type f64", SOFTCUDA},
-    {SOFT "run saxpy.f64 --type f64 --n 10", 0, "verified", SOFTCUDA},
+    {SOFT "run saxpy.f64 --type f64 --n 10", 0, "verified", SOFTCUDA | IMAGES},
     {SOFT "run saxpy --n 10 --shape 20", 2, "only one of them", SOFTCUDA},
     {SOFT "run saxpy --split --n 10 --variant grid", 2, "leave out --variant", SOFTCUDA},
     {SOFT "run saxpy --split --n 10 --block 32", 2, "leave out --block", SOFTCUDA},
@@ -186,9 +193,10 @@ static const row rows[] = {
     {SOFT "run saxpy.f32 --n 4611686018427387904", 2, "4611686018427387904 elements of 4 bytes", SOFTCUDA},
     {SOFT "run saxpy.f64 --n 2305843009213693952 --split", 2, "2305843009213693952 elements", SOFTCUDA},
     {SOFT "verify saxpy.f64 --shape 2305843009213693952", 2, "2305843009213693952 elements", SOFTCUDA},
-    {SOFT "run saxpy.f32 --n 1152921504606846976", 1, "4611686018427396096 bytes asked for", SOFTCUDA},
+    {SOFT "run saxpy.f32 --n 1152921504606846976", 1, "4611686018427396096 bytes asked for",
+     SOFTCUDA | IMAGES},
     {SOFT "verify saxpy.f32 --shape 1152921504606846976 --class ordinary --variant grid", 1,
-     "bytes asked for", SOFTCUDA},
+     "bytes asked for", SOFTCUDA | IMAGES},
     {SOFT "run at_least --ops OPS/at_least.cu --n 3", 2, "n is 3 but must be at least 50", SOFTCUDA},
     {SOFT "run at_least --ops OPS/at_least.cu --shape 3", 2, "n is 3 but must be at least 50", SOFTCUDA},
     {SOFT "run at_least --ops OPS/at_least.cu --n 60", 0, "at_least 60 on", SOFTCUDA | NVRTC},
@@ -226,14 +234,14 @@ static const row rows[] = {
     {SOFT "run no_bounds --ops OPS/../../checkkern/broken/no_bounds.cu --n 10", 1,
      "wrong: red zone of y at 10", SOFTCUDA | NVRTC},
     {SOFT "run faults --ops OPS/faults.cu --n 10", 1, "CUDA", SOFTCUDA | NVRTC},
-    {SOFT "verify fill.f32 --shape 100 --class ordinary", 0, "0 failed", SOFTCUDA},
+    {SOFT "verify fill.f32 --shape 100 --class ordinary", 0, "0 failed", SOFTCUDA | IMAGES},
     {SOFT "verify fill.f32 --class ordinari", 2, "Did you mean \"ordinary\"?", SOFTCUDA},
     {SOFT "verify fill.f32 --limit 0", 2, "--limit 0", SOFTCUDA},
     {SOFT "verify fill.f33", 2, "fill", SOFTCUDA},
     {SOFT "verify future --ops OPS/future.cu", 1, "nothing was checked", SOFTCUDA},
     {SOFT "verify fill.f32 --variant vec5", 2, "Did you mean \"vec4\"?", SOFTCUDA},
     {SOFT "verify fill --variant vec5", 2, "Did you mean \"vec4\"?", SOFTCUDA},
-    {SOFT "list fill --resolve", 0, "occupancy", SOFTCUDA},
+    {SOFT "list fill --resolve", 0, "occupancy", SOFTCUDA | IMAGES},
     {SOFT "doctor", 0, "is right", SOFTCUDA | NVRTC},
     {SOFT "devices", 0, "softcuda driver", SOFTCUDA},
 };
@@ -350,7 +358,7 @@ static const struct {
      "ops/devices/registers ops/devices/shared_bytes ops/devices/block ops/devices/grid "
      "ops/devices/occupancy "
      "ops/devices/limiter",
-     SOFTCUDA},
+     SOFTCUDA | IMAGES},
     {NO_DRIVER "devices", "driver devices reason", 0},
     {SOFT "devices",
      "driver/path driver/version driver/kind devices/ordinal devices/name devices/cc devices/uuid "
@@ -367,9 +375,9 @@ static const struct {
      "op type runs/device runs/variant runs/image runs/block runs/grid runs/n runs/ms/median runs/ms/p90 "
      "runs/ms/p99 "
      "runs/gbps runs/verified runs/max_error",
-     SOFTCUDA},
+     SOFTCUDA | IMAGES},
     {SOFT "run saxpy --n 1000 --split", "op type runs split/parts/device split/parts/first split/parts/count",
-     SOFTCUDA},
+     SOFTCUDA | IMAGES},
     {SOFT "verify fill.f32 --shape 100 --class ordinary", "checks failed failures", SOFTCUDA},
     {SOFT "verify no_reference --ops OPS/no_reference.cu --quick",
      "checks failed failures skipped/name skipped/reason skipped/runs", SOFTCUDA | NVRTC},
@@ -702,7 +710,7 @@ END_TEST
 START_TEST(a_trace_is_whole_or_not_there)
 {
     char line[1024];
-    if (!(available & SOFTCUDA))
+    if ((SOFTCUDA | IMAGES) & ~available)
         return;
     snprintf(line, sizeof line,
              "trap '' XFSZ; ulimit -f 8; '%s' " SOFT "run fill --n 10 --repeat 1000 --trace %s/whole.json "
@@ -913,7 +921,7 @@ END_TEST
 START_TEST(a_device_by_any_name)
 {
     static const char *const names[] = {"ordinal", "uuid", "pci"};
-    if (!(available & SOFTCUDA))
+    if ((SOFTCUDA | IMAGES) & ~available)
         return;
     setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_75,sm_90", 1);
     json_t *devices = json_loads(run(SOFT "devices --json")->out, 0, NULL);
@@ -966,9 +974,9 @@ START_TEST(simulated_machines)
     ck_assert_int_eq(a->code, 0);
     ck_assert_msg(strstr(a->out, "releveled to 7.4 for the driver (CUDA 11.4)"), "%s", a->out);
     unsetenv("KREGISTRY_SOFTCUDA_DEVICES");
+    if (available & SHIPPED)
+        ck_assert_int_eq(run(SOFT "run fill --n 10 --nvrtc none")->code, 0); /* it is as old as it can be */
     if (available & NVRTC) {
-        a = run(SOFT "run fill --n 10 --nvrtc none"); /* what is shipped is as old as it can be */
-        ck_assert_int_eq(a->code, 0);
         setenv("CUDA_FORCE_PTX_JIT", "1", 1);
         a = run(SOFT "run at_least --n 60 --ops OPS/at_least.cu");
         unsetenv("CUDA_FORCE_PTX_JIT");
@@ -1031,7 +1039,7 @@ START_TEST(colors)
     ck_assert_ptr_null(strchr(run("list nothing")->err, '\033'));
     const answer *a = run("explain saxpy.f32 --cc 9.0 --nvrtc-archs 90 --color always");
     ck_assert_ptr_nonnull(strstr(a->out, "\033[32mchosen  \033[0m"));
-    if (!(available & SOFTCUDA))
+    if ((SOFTCUDA | IMAGES) & ~available)
         return;
     ck_assert_ptr_nonnull(strstr(run(SOFT "run fill --n 10 --color always")->out, "\033[32mverified\033[0m"));
     ck_assert_ptr_null(strchr(run(SOFT "run fill --n 10 --color always --json")->out, '\033'));
@@ -1105,7 +1113,7 @@ END_TEST
 
 START_TEST(falls_back_aloud)
 {
-    if (!(available & SOFTCUDA) || getenv("KREGISTRY_DRIVER"))
+    if ((SOFTCUDA | IMAGES) & ~available || getenv("KREGISTRY_DRIVER"))
         return;
     const answer *a = run("run fill.f32 --n 100 --driver auto");
     ck_assert_int_eq(a->code, 0);
@@ -1119,19 +1127,37 @@ START_TEST(falls_back_aloud)
 }
 END_TEST
 
+static bool ships_images(void)
+{
+    const kr_op *op;
+    kr_registry *registry = NULL;
+    bool ships = kr_registry_create(NULL, NULL, &registry, NULL) == KR_OK &&
+                 kr_registry_find(registry, "saxpy.f32", &op, NULL, NULL) == KR_OK &&
+                 kr_registry_shipped(registry, op, 0, NULL, 0) > 0;
+    kr_registry_destroy(&registry);
+    return ships;
+}
+
 static void look_around(void)
 {
+    static const struct {
+        int what;
+        const char *name;
+    } parts[] = {{SOFTCUDA, "softcuda"}, {NVRTC, "NVRTC"}, {SHIPPED, "shipped images"}};
     kr_runtime *runtime = NULL;
     kr_nvrtc *nvrtc = NULL;
     kr_runtime_options to = {.struct_size = sizeof to, .driver = getenv("KREGISTRY_SOFTCUDA")};
     if (to.driver && kr_runtime_create(&to, &runtime, NULL) == KR_OK)
         available |= SOFTCUDA;
+    if (ships_images())
+        available |= SHIPPED | IMAGES;
     if (kr_nvrtc_open(NULL, &nvrtc, NULL) == KR_OK)
-        available |= NVRTC;
+        available |= NVRTC | IMAGES;
     kr_runtime_destroy(&runtime);
     kr_nvrtc_close(&nvrtc);
-    fprintf(stderr, "softcuda: %s, NVRTC: %s\n", available & SOFTCUDA ? "yes" : "no",
-            available & NVRTC ? "yes" : "no");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        fprintf(stderr, "%s: %s\n", parts[i].name,
+                available & parts[i].what ? "yes" : "no: what needs it is skipped");
 }
 
 /* Packs and a source that no longer are what v1.pack is. */
