@@ -442,8 +442,10 @@ static bool there_is_nvjitlink(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2 || (strcmp(argv[1], "-") && access(argv[1], R_OK)))
+    if (argc != 2 || (strcmp(argv[1], "-") && access(argv[1], R_OK))) {
+        printf("skipped: no %s\n", argc > 1 ? argv[1] : "libcuda named");
         return 77;
+    }
     libcuda = strcmp(argv[1], "-") ? argv[1] : NULL;
     Suite *suite = suite_create("link");
     TCase *driver = tcase_create("driver"), *library = tcase_create("nvJitLink");

@@ -107,10 +107,14 @@ int main(int argc, char **argv)
     kr_runtime *runtime = NULL;
     kr_nvrtc *nvrtc = NULL;
     kr_linker *linker = NULL;
-    if (strcmp(path, "-") && access(path, R_OK))
+    if (strcmp(path, "-") && access(path, R_OK)) {
+        printf("skipped: no %s\n", path);
         return 77;
-    if (kr_nvrtc_open(NULL, &nvrtc, &err) != KR_OK)
+    }
+    if (kr_nvrtc_open(NULL, &nvrtc, &err) != KR_OK) {
+        printf("skipped: %s\n", err.message);
         return 77;
+    }
     has_linker = kr_linker_create(NULL, &linker, &err) == KR_OK;
     kr_linker_destroy(&linker);
     const kr_runtime_options options = {.struct_size = sizeof options,

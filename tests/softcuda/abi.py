@@ -13,6 +13,7 @@ import tempfile
 root, cc = sys.argv[1], sys.argv[2:]
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "include")
 if not os.path.exists(os.path.join(cuda, "cuda.h")):
+    print("skipped: no cuda.h in " + cuda)
     sys.exit(77)
 text = re.sub(r"/\*.*?\*/", "", open(os.path.join(root, "abi/cuda.h")).read(), flags=re.S)
 

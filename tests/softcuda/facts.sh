@@ -6,7 +6,9 @@
 set -eu
 folder=$1 facts=${KREGISTRY_DRIVER_FACTS:-$2} agreeing=$3
 cuda=${CUDA_HOME:-/usr/local/cuda}
-[ -x "$facts/record.sh" ] && [ -e "$cuda/include/cuda.h" ] && [ -e "$cuda/lib64/stubs/libcuda.so" ] || exit 77
+for file in "$facts/record.sh" "$cuda/include/cuda.h" "$cuda/lib64/stubs/libcuda.so"; do
+    [ -e "$file" ] || { echo "skipped: no $file"; exit 77; }
+done
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 export LD_LIBRARY_PATH="$folder" KREGISTRY_SOFTCUDA_DEVICES=h200,h200
