@@ -116,8 +116,8 @@ kr_status tool_read_bytes(const char *path, char **ret_data, size_t *ret_bytes, 
         return KR_IO;
     }
     if (facts.st_size > INT_MAX) {
-        tool_fail(err, KR_IO, "cannot read %s: its %lld bytes are more than %d", path, (long long)facts.st_size,
-                  INT_MAX);
+        tool_fail(err, KR_IO, "cannot read %s: its %lld bytes are more than %d", path,
+                  (long long)facts.st_size, INT_MAX);
         tool_advice(err, "Name a smaller file.");
         return KR_IO;
     }
