@@ -315,7 +315,7 @@ START_TEST(toolkit_headers)
     if (status) {
         ck_assert_int_eq(status, KR_COMPILE_FAILED);
         expect_text(err.log, "include folders searched");
-        expect_text(err.advice, "no CUDA toolkit headers");
+        expect_text(err.advice, "No CUDA toolkit headers");
     }
     kr_compiled_destroy(&compiled);
     kr_nvrtc_close(&nvrtc);

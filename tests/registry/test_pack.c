@@ -574,6 +574,10 @@ START_TEST(targets_follow_the_requirements)
         kr_registry_destroy(&registry);
         return;
     }
+    if (kr_nvrtc_get_info(nvrtc).major < 12) { /* it does not know sm_90a */
+        kr_registry_destroy(&registry);
+        return;
+    }
     ok(kr_pack_build(registry, NULL, &options, &pack, &err));
     ck_assert_uint_eq(n_told, N_IMAGES);
     ck_assert_uint_eq(kr_pack_get_info(pack).n_images, N_IMAGES);
@@ -626,7 +630,8 @@ START_TEST(targets_of_ones_own)
     kr_registry *registry = open_registry();
     ok(kr_registry_add_source(registry, "own.cu", text, sizeof text - 1, &err));
     ok(kr__registry_nvrtc(registry, &nvrtc, &err));
-    for (size_t i = 0; nvrtc && i < KR_COUNT(asked); i++) {
+    const bool knows_90a = nvrtc && kr_nvrtc_get_info(nvrtc).major >= 12;
+    for (size_t i = 0; knows_90a && i < KR_COUNT(asked); i++) {
         const kr_pack_options options = {.struct_size = sizeof options,
                                          .cubins = &asked[i].cubin,
                                          .n_cubins = asked[i].cubin.major > 0,
