@@ -89,6 +89,15 @@ static void report_unknown(ptx_parser *p, ptx_pending *list)
                       sorted[i]->name.at);
 }
 
+/* An instruction that was wrong is not there; another may stand in its place. */
+static void set_label(ptx_parser *p, const ptx_pending *pending, uint32_t label)
+{
+    if (pending->target)
+        *pending->target = label;
+    else if (pending->instr < p->n_instrs && pending->operand < p->instrs[pending->instr].n_operands)
+        p->instrs[pending->instr].operands[pending->operand].label = label;
+}
+
 /* Labels that this block declares are found now; the other names are for the block around it. The last block
  * is the function's own, which function() leaves. */
 static void pop_block(ptx_parser *p, bool is_last)
@@ -101,8 +110,7 @@ static void pop_block(ptx_parser *p, bool is_last)
             pending->is_label ? kr__ptx_find_name(&block->names, pending->name, kr__ptx_hash(pending->name))
                               : NULL;
         if (name && name->kind == PTX_NAME_LABEL) {
-            *(pending->target ? pending->target
-                              : &p->instrs[pending->instr].operands[pending->operand].label) = name->index;
+            set_label(p, pending, name->index);
         } else {
             pending->next = left;
             left = pending;
@@ -591,6 +599,16 @@ static void targets_of(ptx_parser *p, ptx_instr *instr)
     instr->n_targets = targets->n_labels;
 }
 
+/* From the parser's into the module. */
+static bool keep_operands(ptx_parser *p, ptx_instr *instr)
+{
+    const size_t n = instr->n_operands > PTX_LEAST_OPERANDS ? instr->n_operands : PTX_LEAST_OPERANDS;
+    instr->operands = kr__ptx_new(p, n * sizeof *instr->operands);
+    if (instr->operands)
+        memcpy(instr->operands, p->operands, instr->n_operands * sizeof *instr->operands);
+    return instr->operands;
+}
+
 /* @%p opcode operands ; */
 static void instruction(ptx_parser *p)
 {
@@ -615,6 +633,7 @@ static void instruction(ptx_parser *p)
     instr->guard_negated = negated;
     instr->loc_file = p->loc_file;
     instr->loc_line = p->loc_line;
+    instr->operands = memset(p->operands, 0, sizeof p->operands);
     p->unknown = p->unknown_address = p->too_many = false;
     if (name && instr->op == PTX_OP_CALL) {
         if (!call(p, instr))
@@ -626,7 +645,7 @@ static void instruction(ptx_parser *p)
     } else if (!operands(p, instr)) {
         return;
     }
-    if (!kr__ptx_expect(p, ';'))
+    if (!kr__ptx_expect(p, ';') || !keep_operands(p, instr))
         return;
     p->n_instrs++;
     if (!name)

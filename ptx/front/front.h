@@ -309,6 +309,7 @@ typedef struct ptx_parser {
     /* the function whose body is read */
     ptx_function *function;
     ptx_instr *instrs; /* malloc'ed, moved to the arena at the end */
+    ptx_operand operands[PTX_MAX_OPERANDS]; /* of the instruction that is read */
     size_t n_instrs, instr_capacity;
     ptx_label *labels;
     size_t n_labels, label_capacity;

@@ -297,7 +297,8 @@ typedef struct ptx_operand {
     ptx_special special;
 } ptx_operand;
 
-enum { PTX_MAX_OPERANDS = 10 };
+/* An instruction has at least the first number of operands: those that were not written are PTX_OPERAND_NONE. */
+enum { PTX_LEAST_OPERANDS = 6, PTX_MAX_OPERANDS = 10 };
 
 typedef struct ptx_instr {
     ptx_op op;
@@ -321,7 +322,7 @@ typedef struct ptx_instr {
     const ptx_register *guard; /* @%p */
     bool guard_negated;
     uint8_t n_operands;
-    ptx_operand operands[PTX_MAX_OPERANDS]; /* destinations first, as written */
+    ptx_operand *operands; /* destinations first, as written */
     /* call */
     const ptx_function *callee;       /* direct; NULL: indirect through operands[0], prototype below */
     const ptx_function *prototype;
