@@ -31,33 +31,33 @@
 #define SC_UNPACK(...) __VA_ARGS__
 
 /* Begins an exported function. */
-#define API(name, ...)                            \
+#define API(name, ...)                         \
     CUresult name(__VA_ARGS__) SC_ENTRY(name); \
     CUresult name(__VA_ARGS__)
 
 /* Begins a function with a parameter `stream` that exists twice: NULL is the legacy default stream, or
  * (_ptsz) the thread's own. */
-#define API_STREAM(name, params, args)                    \
-    static CUresult name##_on params;                     \
-    CUresult name params SC_ENTRY(name);               \
-    CUresult name##_ptsz params SC_ENTRY(name##_ptsz); \
-    CUresult name params                                  \
-    {                                                     \
-        return name##_on args;                            \
-    }                                                     \
-    CUresult name##_ptsz params                           \
-    {                                                     \
-        stream = stream ? stream : CU_STREAM_PER_THREAD;  \
-        return name##_on args;                            \
-    }                                                     \
+#define API_STREAM(name, params, args)                   \
+    static CUresult name##_on params;                    \
+    CUresult name params SC_ENTRY(name);                 \
+    CUresult name##_ptsz params SC_ENTRY(name##_ptsz);   \
+    CUresult name params                                 \
+    {                                                    \
+        return name##_on args;                           \
+    }                                                    \
+    CUresult name##_ptsz params                          \
+    {                                                    \
+        stream = stream ? stream : CU_STREAM_PER_THREAD; \
+        return name##_on args;                           \
+    }                                                    \
     static CUresult name##_on params
 
 /* Begins a synchronous function that works in the default stream, and so exists twice (_ptds). Its body has
  * `stream` beside the parameters. */
 #define API_SYNC(name, params, args)                              \
     static CUresult name##_on(SC_UNPACK params, CUstream stream); \
-    CUresult name params SC_ENTRY(name);                       \
-    CUresult name##_ptds params SC_ENTRY(name##_ptds);         \
+    CUresult name params SC_ENTRY(name);                          \
+    CUresult name##_ptds params SC_ENTRY(name##_ptds);            \
     CUresult name params                                          \
     {                                                             \
         return name##_on(SC_UNPACK args, CU_STREAM_LEGACY);       \
@@ -118,7 +118,8 @@ typedef struct sc_object {
 
 /* A zeroed object of `bytes` with one reference, not yet in the set. NULL: out of memory. */
 void *sc_object_create(size_t bytes, sc_kind kind, sc_context *context, void (*finish)(sc_object *));
-/* Puts it into the set. false: out of memory, or its context is ending. */
+/* Puts it into the set: from here on other threads may find it, so all else is done before. false: out of
+ * memory, or its context is ending. */
 bool sc_object_publish(void *object, uintptr_t key);
 /* Takes it out, if nobody else has; the set's reference goes to the caller. */
 bool sc_object_retract(void *object);
@@ -196,8 +197,8 @@ const char *sc_result_name(CUresult code);                  /* NULL: not one of 
 bool sc_result_named(const char *name, CUresult *ret_code); /* "CUDA_ERROR_OUT_OF_MEMORY" */
 /* Is KREGISTRY_SOFTCUDA_LOG set: are faults and calls that are not there to be told? */
 bool sc_logging(void);
-/* CUDA_ERROR_NOT_SUPPORTED for what a real driver can do; the log tells it. Where a real driver answers so too, nothing
- * is told. */
+/* CUDA_ERROR_NOT_SUPPORTED for what a real driver can do; the log tells it. Where a real driver answers so
+ * too, nothing is told. */
 CUresult sc_lacks(const char *what);
 /* One line on standard error that begins "softcuda: ". */
 void sc_say(const char *format, ...) KR_PRINTF(1, 2);
@@ -475,9 +476,11 @@ typedef struct sc_block {
     uint64_t id;
 } sc_block;
 
-/* Device memory; or memory that is there already, from `start` on. */
-CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kind, void *start, size_t bytes,
-                         unsigned flags, sc_block **ret_block);
+/* A block as wished: its kind, device, context, bytes, flags and what else is known of it before others can
+ * find it. Device memory; or memory that is there already, from `start` on. */
+CUresult sc_block_create(const sc_block *wish, void *start, sc_block **ret_block);
+/* The same in two steps: one that nobody can find yet (NULL: out of memory), then sc_object_publish. */
+sc_block *sc_block_make(const sc_block *wish, void *start);
 sc_block *sc_block_at(uint64_t start); /* NULL: none begins there */
 sc_block *sc_block_around(uint64_t address);
 bool sc_block_of_host(const sc_block *block);

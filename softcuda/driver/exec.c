@@ -9,6 +9,7 @@ typedef struct sc_exec sc_exec;
 
 typedef struct exec_node {
     uint64_t id; /* of the graph's node */
+    CUgraphNodeType type;
     sc_work *work;
     size_t n_before;
     size_t *before; /* indices of nodes that come first */
@@ -54,10 +55,11 @@ static CUresult copy_node(sc_exec *exec, exec_node *to, const sc_node *node, con
     if (!to->before)
         return CUDA_ERROR_OUT_OF_MEMORY;
     to->id = node->id;
+    to->type = node->type;
     to->n_before = node->before.n;
     for (size_t i = 0; i < node->before.n; i++)
         to->before[i] = place[node->before.items[i]->index];
-    to->has_copy = node->has_params && node->work->type == CU_GRAPH_NODE_TYPE_MEMCPY;
+    to->has_copy = node->has_params && node->type == CU_GRAPH_NODE_TYPE_MEMCPY;
     if (to->has_copy)
         to->copy = node->params.copy;
     if (!node->child)
@@ -119,29 +121,33 @@ static bool is_taken(const sc_graph *graph)
     return search.found;
 }
 
-static CUresult instantiate(CUgraphExec *ret_exec, CUgraph handle, unsigned long long flags)
+/* With the mutex held, until others can know it. */
+static CUresult instantiate_held(CUgraphExec *ret_exec, sc_graph *graph, unsigned long long flags)
 {
-    sc_exec *exec = NULL;
-    TRY(sc_entered());
-    sc_graph *graph = sc_graph_find(handle);
-    if (!ret_exec || !graph)
-        return CUDA_ERROR_INVALID_VALUE;
+    sc_exec *exec;
     if (is_taken(graph))
         return CUDA_ERROR_NOT_SUPPORTED;
-    sc_lock();
-    CUresult result = make(graph, &exec);
-    if (!result) {
-        exec->flags = flags;
-        exec->id = graph->instance = sc_next_id();
-    }
-    sc_unlock();
-    TRY(result);
+    TRY(make(graph, &exec));
+    exec->flags = flags;
+    exec->id = graph->instance = sc_next_id();
     if (!sc_object_publish(exec, (uintptr_t)exec)) {
         sc_release(exec);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_exec = (CUgraphExec)exec;
     return CUDA_SUCCESS;
+}
+
+static CUresult instantiate(CUgraphExec *ret_exec, CUgraph handle, unsigned long long flags)
+{
+    TRY(sc_entered());
+    sc_graph *graph = sc_graph_find(handle);
+    if (!ret_exec || !graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
+    CUresult result = instantiate_held(ret_exec, graph, flags);
+    sc_unlock();
+    return result;
 }
 
 API(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
@@ -252,10 +258,10 @@ static sc_task *submit_exec(const sc_exec *exec, sc_context *context, sc_task *c
 
 static sc_task *submit_work(sc_context *context, const exec_node *node, sc_task **before, size_t n)
 {
-    bool is_event = node->work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
-                    node->work->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+    bool is_event =
+        node->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD || node->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT;
     sc_event *event = is_event ? ((sc_event_work *)node->work)->event : NULL;
-    if (event && node->work->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && event->task)
+    if (event && node->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && event->task)
         before[n++] = event->task;
     sc_work *work = node->disabled ? sc_work_nothing(CU_GRAPH_NODE_TYPE_EMPTY) : node->work;
     if (!work)
@@ -263,7 +269,7 @@ static sc_task *submit_work(sc_context *context, const exec_node *node, sc_task 
     if (!node->disabled)
         sc_work_retain(work);
     sc_task *task = sc_task_submit(context, work, before, n);
-    if (task && event && node->work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
+    if (task && event && node->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
         sc_capture_forget_event(event);
         sc_task_release(event->task);
         event->task = sc_task_retain(task);
@@ -380,7 +386,7 @@ static exec_node *find_node(CUgraphExec handle, CUgraphNode node_handle, CUgraph
     const sc_node *node = sc_node_find(node_handle);
     for (size_t i = 0; exec && node && i < exec->n; i++)
         if (exec->nodes[i].id == node->id)
-            return exec->nodes[i].work->type == type ? &exec->nodes[i] : NULL;
+            return exec->nodes[i].type == type ? &exec->nodes[i] : NULL;
     return NULL;
 }
 
@@ -402,7 +408,10 @@ API(cuGraphExecKernelNodeSetParams_v2, CUgraphExec exec, CUgraphNode handle,
     exec_node *node = find_node(exec, handle, CU_GRAPH_NODE_TYPE_KERNEL);
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(sc_launch_node(params, sc_launch_is_cooperative(node->work), &work));
+    sc_lock();
+    bool cooperative = sc_launch_is_cooperative(node->work);
+    sc_unlock();
+    TRY(sc_launch_node(params, cooperative, &work));
     set_work(node, work);
     return CUDA_SUCCESS;
 }
@@ -416,6 +425,11 @@ API(cuGraphExecKernelNodeSetParams, CUgraphExec exec, CUgraphNode handle, const 
     return cuGraphExecKernelNodeSetParams_v2(exec, handle, params ? &whole : NULL);
 }
 
+static bool same_memory(const CUDA_MEMCPY3D *a, const CUDA_MEMCPY3D *b)
+{
+    return a->srcMemoryType == b->srcMemoryType && a->dstMemoryType == b->dstMemoryType;
+}
+
 API(cuGraphExecMemcpyNodeSetParams, CUgraphExec exec, CUgraphNode handle, const CUDA_MEMCPY3D *params,
     CUcontext context)
 {
@@ -424,8 +438,10 @@ API(cuGraphExecMemcpyNodeSetParams, CUgraphExec exec, CUgraphNode handle, const 
     exec_node *node = find_node(exec, handle, CU_GRAPH_NODE_TYPE_MEMCPY);
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
-    if (node->has_copy && (node->copy.srcMemoryType != params->srcMemoryType ||
-                           node->copy.dstMemoryType != params->dstMemoryType))
+    sc_lock();
+    bool good = !node->has_copy || same_memory(&node->copy, params);
+    sc_unlock();
+    if (!good)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_copy_node(params, context, &work));
     set_work(node, work);
@@ -484,14 +500,14 @@ API(cuGraphExecEventWaitNodeSetEvent, CUgraphExec exec, CUgraphNode node, CUeven
 
 static bool can_be_disabled(const exec_node *node)
 {
-    return node->work->type == CU_GRAPH_NODE_TYPE_KERNEL || node->work->type == CU_GRAPH_NODE_TYPE_MEMCPY ||
-           node->work->type == CU_GRAPH_NODE_TYPE_MEMSET;
+    return node->type == CU_GRAPH_NODE_TYPE_KERNEL || node->type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+           node->type == CU_GRAPH_NODE_TYPE_MEMSET;
 }
 
 static exec_node *find_switch(CUgraphExec exec, CUgraphNode handle)
 {
     const sc_node *node = sc_node_find(handle);
-    exec_node *found = node ? find_node(exec, handle, node->work->type) : NULL;
+    exec_node *found = node ? find_node(exec, handle, node->type) : NULL;
     return found && can_be_disabled(found) ? found : NULL;
 }
 
@@ -513,7 +529,9 @@ API(cuGraphNodeGetEnabled, CUgraphExec exec, CUgraphNode handle, unsigned *enabl
     const exec_node *node = find_switch(exec, handle);
     if (!node || !enabled)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
     *enabled = !node->disabled;
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -539,11 +557,9 @@ static CUgraphExecUpdateResult compare(const sc_exec *exec, const sc_exec *next,
         *ret_node = b;
         if (!same_before(a, b))
             return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-        if (a->work->type != b->work->type)
+        if (a->type != b->type)
             return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-        if (a->has_copy && b->has_copy &&
-            (a->copy.srcMemoryType != b->copy.srcMemoryType ||
-             a->copy.dstMemoryType != b->copy.dstMemoryType))
+        if (a->has_copy && b->has_copy && !same_memory(&a->copy, &b->copy))
             return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
         const exec_node *inner = NULL;
         CUgraphExecUpdateResult child =

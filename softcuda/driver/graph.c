@@ -118,6 +118,7 @@ sc_node *sc_graph_add(sc_graph *graph, sc_work *work, const sc_nodes *before)
     }
     node->object.end = end_node;
     node->graph = graph;
+    node->type = work->type;
     node->work = work;
     node->index = graph->nodes.n;
     node->id = sc_next_id();
@@ -253,21 +254,30 @@ API(cuGraphDestroy, CUgraph handle)
     return CUDA_SUCCESS;
 }
 
+CUresult sc_graph_clone(const sc_graph *graph, sc_graph **ret_copy)
+{
+    sc_lock();
+    bool has_memory = sc_graph_has_memory(graph);
+    sc_graph *copy = has_memory ? NULL : sc_graph_copy(graph);
+    sc_unlock();
+    if (has_memory)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!copy || !sc_object_publish(copy, (uintptr_t)copy)) {
+        sc_release(copy);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ret_copy = copy;
+    return CUDA_SUCCESS;
+}
+
 API(cuGraphClone, CUgraph *ret_copy, CUgraph handle)
 {
     TRY(sc_initialized());
     sc_graph *graph = sc_graph_find(handle);
     if (!ret_copy || !graph)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sc_graph_has_memory(graph))
-        return CUDA_ERROR_NOT_SUPPORTED;
-    sc_lock();
-    sc_graph *copy = sc_graph_copy(graph);
-    sc_unlock();
-    if (!copy || !sc_object_publish(copy, (uintptr_t)copy)) {
-        sc_release(copy);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    sc_graph *copy;
+    TRY(sc_graph_clone(graph, &copy));
     *ret_copy = (CUgraph)copy;
     return CUDA_SUCCESS;
 }
@@ -428,7 +438,7 @@ API(cuGraphNodeGetType, CUgraphNode handle, CUgraphNodeType *type)
     const sc_node *node = sc_node_find(handle);
     if (!node || !type)
         return CUDA_ERROR_INVALID_VALUE;
-    *type = node->work->type;
+    *type = node->type;
     return CUDA_SUCCESS;
 }
 
@@ -505,11 +515,10 @@ API(cuGraphDestroyNode, CUgraphNode handle)
         return CUDA_ERROR_INVALID_VALUE;
     sc_graph *graph = node->graph;
     sc_uses uses = {0};
-    if (sc_graph_has_memory(graph))
-        return CUDA_ERROR_NOT_SUPPORTED;
     sc_lock();
-    bool free_to_change = !graph->n_captures; /* whose streams go on from its nodes */
-    if (free_to_change && sc_object_retract(node)) {
+    bool is_captured = graph->n_captures; /* streams go on from its nodes */
+    bool good = !is_captured && !sc_graph_has_memory(graph);
+    if (good && sc_object_retract(node)) {
         if (node->child)
             sc_uses_take(&uses, node->child);
         remove_from(&graph->nodes, node);
@@ -521,9 +530,9 @@ API(cuGraphDestroyNode, CUgraphNode handle)
     }
     sc_unlock();
     sc_uses_drop(&uses);
-    if (!free_to_change)
+    if (is_captured)
         sc_say("a node of a graph that is being captured cannot be destroyed");
-    return free_to_change ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    return good ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* ---- a picture ---- */
@@ -542,7 +551,7 @@ API(cuGraphDebugDotPrint, CUgraph handle, const char *path, unsigned flags)
     fprintf(out, "digraph dot {\n");
     for (size_t i = 0; i < graph->nodes.n; i++) {
         const sc_node *node = graph->nodes.items[i];
-        fprintf(out, "node%zu [label=\"%zu, type %d\"];\n", i, i, (int)node->work->type);
+        fprintf(out, "node%zu [label=\"%zu, type %d\"];\n", i, i, (int)node->type);
         for (size_t j = 0; j < node->before.n; j++)
             fprintf(out, "node%zu -> node%zu;\n", node->before.items[j]->index, i);
     }

@@ -2,7 +2,8 @@
 #ifndef SC_GRAPH_H
 #define SC_GRAPH_H
 
-/* The inside of graphs: what capture.c, graph.c and exec.c share. All of it with sc_mutex held. */
+/* The inside of graphs: what capture.c, graph.c, node.c, graphmem.c and exec.c share. All of it with sc_mutex
+ * held, but what finds an object and what never changes of it: a node's graph and type, an id. */
 
 #include "softcuda/driver/driver.h"
 
@@ -10,10 +11,16 @@ typedef struct sc_graph sc_graph;
 
 enum { SC_N_ATTRIBUTES = CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING + 1 };
 
+typedef union sc_node_params {
+    CUDA_MEMCPY3D copy;
+    CUDA_MEMSET_NODE_PARAMS fill;
+} sc_node_params;
+
 /* A node is a work, and the nodes before it. A child graph is a node whose work is nothing. */
 struct sc_node {
     sc_object object;
     sc_graph *graph;
+    CUgraphNodeType type; /* for good, whatever its work becomes */
     sc_work *work;
     sc_nodes before;
     size_t index;    /* in the graph */
@@ -21,10 +28,7 @@ struct sc_node {
     uint64_t origin; /* of a node of a clone: the id of the node that it was made from */
     sc_graph *child;
     bool has_params; /* of a copy or fill that was added by hand: */
-    union {
-        CUDA_MEMCPY3D copy;
-        CUDA_MEMSET_NODE_PARAMS fill;
-    } params;
+    sc_node_params params;
     CUlaunchAttributeValue *attributes; /* of a kernel, by number; NULL: none was set */
 };
 
@@ -51,6 +55,8 @@ struct sc_graph {
 sc_graph *sc_graph_create(void);
 sc_graph *sc_graph_find(CUgraph handle);
 sc_graph *sc_graph_copy(const sc_graph *graph); /* NULL: out of memory */
+/* A copy that has a handle. Without the mutex. */
+CUresult sc_graph_clone(const sc_graph *graph, sc_graph **ret_copy);
 /* Consumes the work. NULL: out of memory. */
 sc_node *sc_graph_add(sc_graph *graph, sc_work *work, const sc_nodes *before);
 /* The same for a caller's handles: `made` is why there is no work. ret_node may be NULL. */

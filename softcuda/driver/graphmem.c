@@ -45,14 +45,15 @@ static CUresult make_allocation(sc_device *device, const CUDA_MEM_ALLOC_NODE_PAR
                                 memory_work **ret_work)
 {
     sc_block *block;
-    TRY(sc_block_create(device, NULL, SC_BLOCK_DEVICE, NULL, params->bytesize, 0, &block));
+    const sc_block wish = {
+        .kind = SC_BLOCK_DEVICE, .device = device, .bytes = params->bytesize, .in_graph = true};
+    TRY(sc_block_create(&wish, NULL, &block));
     memory_work *work =
         sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEM_ALLOC, run_nothing, finish_allocation);
     if (!work) {
         sc_object_drop(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    block->in_graph = true;
     work->block = block;
     work->params = *params;
     work->params.dptr = block->start;
@@ -86,7 +87,7 @@ static CUresult make_free(const sc_graph *graph, sc_block *block, memory_work **
 bool sc_graph_has_memory(const sc_graph *graph)
 {
     for (size_t i = 0; i < graph->nodes.n; i++) {
-        CUgraphNodeType type = graph->nodes.items[i]->work->type;
+        CUgraphNodeType type = graph->nodes.items[i]->type;
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE)
             return true;
     }
@@ -194,7 +195,7 @@ API(cuGraphMemAllocNodeGetParams, CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS
 {
     TRY(sc_initialized());
     const sc_node *node = sc_node_find(handle);
-    if (!node || !params || node->work->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+    if (!node || !params || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         return CUDA_ERROR_INVALID_VALUE;
     *params = ((const memory_work *)node->work)->params;
     return CUDA_SUCCESS;
@@ -218,7 +219,7 @@ API(cuGraphMemFreeNodeGetParams, CUgraphNode handle, CUdeviceptr *ret_address)
 {
     TRY(sc_initialized());
     const sc_node *node = sc_node_find(handle);
-    if (!node || !ret_address || node->work->type != CU_GRAPH_NODE_TYPE_MEM_FREE)
+    if (!node || !ret_address || node->type != CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_ERROR_INVALID_VALUE;
     *ret_address = ((const memory_work *)node->work)->block->start;
     return CUDA_SUCCESS;

@@ -51,14 +51,17 @@ static void finish_library(sc_object *object)
 static CUresult create_library(char *image, size_t bytes, CUlibrary *ret_library)
 {
     sc_library *library = sc_object_create(sizeof *library, SC_LIBRARY, NULL, finish_library);
-    if (!library || !sc_object_publish(library, (uintptr_t)library)) {
-        sc_object_discard(library);
+    if (!library) {
         free(image);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     library->object.end = end_library;
     library->image = image;
     library->bytes = bytes;
+    if (!sc_object_publish(library, (uintptr_t)library)) {
+        sc_release(library);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     *ret_library = (CUlibrary)library;
     return CUDA_SUCCESS;
 }
@@ -188,12 +191,14 @@ static CUresult list_kernels(sc_library *library)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = library->n_kernels; i < library->n_names; i++) {
         sc_kernel *kernel = sc_object_create(sizeof *kernel, SC_KERNEL, NULL, finish_kernel);
-        if (!kernel || !sc_object_publish(kernel, (uintptr_t)kernel)) {
-            sc_object_discard(kernel);
+        if (!kernel)
             return CUDA_ERROR_OUT_OF_MEMORY;
-        }
         kernel->library = library;
         kernel->name = library->names[i];
+        if (!sc_object_publish(kernel, (uintptr_t)kernel)) {
+            sc_release(kernel);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         library->kernels[library->n_kernels++] = kernel;
     }
     library->listed = true;

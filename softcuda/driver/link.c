@@ -10,6 +10,7 @@
 
 typedef struct sc_link {
     sc_object object;
+    pthread_mutex_t lock; /* guards all that follows */
     sc_jit jit;
     kr__text ptx; /* of the inputs, one after another */
     struct link_symbol *symbols;
@@ -35,6 +36,7 @@ static void finish_link(sc_object *object)
     }
     kr__text_free(&link->ptx);
     kr__text_free(&link->cubin);
+    pthread_mutex_destroy(&link->lock);
     free(link);
 }
 
@@ -476,11 +478,14 @@ API(cuLinkCreate_v2, unsigned n, CUjit_option *options, void **values, CUlinkSta
         if (options[i] == CU_JIT_FALLBACK_STRATEGY)
             return CUDA_ERROR_INVALID_VALUE;
     sc_link *link = sc_object_create(sizeof *link, SC_LINK, context, finish_link);
-    if (!link || !sc_object_publish(link, (uintptr_t)link)) {
-        sc_object_discard(link);
+    if (!link)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_init(&link->lock, NULL);
+    link->jit = (sc_jit){n, options, values}; /* the caller keeps them until the link is destroyed */
+    if (!sc_object_publish(link, (uintptr_t)link)) {
+        sc_release(link);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    link->jit = (sc_jit){n, options, values}; /* the caller keeps them until the link is destroyed */
     *ret_state = (CUlinkState)link;
     return CUDA_SUCCESS;
 }
@@ -495,6 +500,19 @@ static sc_link *find_link(CUlinkState handle)
     return sc_object_find(SC_LINK, (uintptr_t)handle);
 }
 
+static CUresult add_data(sc_link *link, CUjitInputType type, void *data, size_t bytes, const char *name,
+                         const sc_jit *jit)
+{
+    if (!data || !bytes || link->completed || type < CU_JIT_INPUT_CUBIN || type >= CU_JIT_NUM_INPUT_TYPES)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_jit_check(jit));
+    TRY(link->failed);
+    CUresult result = add_input(link, type, data, bytes, name ? name : "", jit);
+    if (result == CUDA_ERROR_INVALID_IMAGE && type != CU_JIT_INPUT_PTX)
+        link->failed = result;
+    return result;
+}
+
 API(cuLinkAddData_v2, CUlinkState handle, CUjitInputType type, void *data, size_t bytes, const char *name,
     unsigned n, CUjit_option *options, void **values)
 {
@@ -502,13 +520,10 @@ API(cuLinkAddData_v2, CUlinkState handle, CUjitInputType type, void *data, size_
     sc_link *link = find_link(handle);
     if (!link)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!data || !bytes || link->completed || type < CU_JIT_INPUT_CUBIN || type >= CU_JIT_NUM_INPUT_TYPES)
-        return CUDA_ERROR_INVALID_VALUE;
-    TRY(sc_jit_check(&(sc_jit){n, options, values}));
-    TRY(link->failed);
-    CUresult result = add_input(link, type, data, bytes, name ? name : "", &(sc_jit){n, options, values});
-    if (result == CUDA_ERROR_INVALID_IMAGE && type != CU_JIT_INPUT_PTX)
-        link->failed = result;
+    const sc_jit jit = {n, options, values};
+    pthread_mutex_lock(&link->lock);
+    CUresult result = add_data(link, type, data, bytes, name, &jit);
+    pthread_mutex_unlock(&link->lock);
     return result;
 }
 
@@ -540,6 +555,15 @@ API(cuLinkAddFile, CUlinkState handle, CUjitInputType type, const char *path, un
     return cuLinkAddFile_v2(handle, type, path, n, options, values);
 }
 
+static CUresult complete_once(sc_link *link)
+{
+    TRY(link->failed);
+    if (link->completed)
+        return CUDA_ERROR_INVALID_HANDLE;
+    link->completed = true;
+    return link->failed = complete(link);
+}
+
 API(cuLinkComplete, CUlinkState handle, void **ret_cubin, size_t *ret_bytes)
 {
     TRY(sc_working());
@@ -548,16 +572,11 @@ API(cuLinkComplete, CUlinkState handle, void **ret_cubin, size_t *ret_bytes)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!ret_cubin)
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(link->failed);
-    if (link->completed)
-        return CUDA_ERROR_INVALID_HANDLE;
-    link->completed = true;
-    CUresult result = complete(link);
-    if (result) {
-        link->failed = result;
-        return result;
-    }
-    *ret_cubin = link->cubin.data;
+    pthread_mutex_lock(&link->lock);
+    CUresult result = complete_once(link);
+    pthread_mutex_unlock(&link->lock);
+    TRY(result);
+    *ret_cubin = link->cubin.data; /* nothing changes it any more */
     if (ret_bytes)
         *ret_bytes = link->cubin.bytes;
     return CUDA_SUCCESS;

@@ -94,27 +94,31 @@ static bool place(sc_block *block, void *start)
     }
 }
 
-CUresult sc_block_create(sc_device *device, sc_context *owner, sc_block_kind kind, void *start, size_t bytes,
-                         unsigned flags, sc_block **ret_block)
+sc_block *sc_block_make(const sc_block *wish, void *start)
 {
-    if (!may_pin(kind, bytes))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    sc_context *ends_with = kind == SC_BLOCK_VARIABLE ? NULL : owner;
+    if (!may_pin(wish->kind, wish->bytes))
+        return NULL;
+    sc_context *ends_with = wish->kind == SC_BLOCK_VARIABLE ? NULL : wish->context;
     sc_block *block = sc_object_create(sizeof *block, SC_BLOCK, ends_with, finish_block);
     if (!block)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return NULL;
+    const sc_object object = block->object;
+    *block = *wish;
+    block->object = object;
     block->object.end = end_block;
-    block->kind = kind;
-    block->context = owner;
-    block->bytes = bytes;
-    block->flags = flags;
-    block->device = device;
-    block->sync_memops = !sc_block_of_host(block) || kind == SC_BLOCK_MANAGED;
+    block->sync_memops = !sc_block_of_host(block) || block->kind == SC_BLOCK_MANAGED;
     block->id = sc_next_id();
-    if (!place(block, start)) {
-        sc_object_discard(block);
+    if (place(block, start))
+        return block;
+    sc_object_discard(block);
+    return NULL;
+}
+
+CUresult sc_block_create(const sc_block *wish, void *start, sc_block **ret_block)
+{
+    sc_block *block = sc_block_make(wish, start);
+    if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     if (!sc_object_publish(block, (uintptr_t)block->start)) {
         unplace(block);
         sc_object_discard(block);
@@ -167,7 +171,9 @@ static CUresult alloc_device(CUdeviceptr *ret_address, size_t bytes)
     if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_stream_permitted());
-    TRY(sc_block_create(context->device, context, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
+    const sc_block wish = {
+        .kind = SC_BLOCK_DEVICE, .device = context->device, .context = context, .bytes = bytes};
+    TRY(sc_block_create(&wish, NULL, &block));
     *ret_address = block->start;
     return CUDA_SUCCESS;
 }
@@ -255,7 +261,9 @@ CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **
     void *start = map_pages(bytes);
     if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = sc_block_create(context->device, context, kind, start, bytes, flags, &block);
+    const sc_block wish = {
+        .kind = kind, .device = context->device, .context = context, .bytes = bytes, .flags = flags};
+    CUresult result = sc_block_create(&wish, start, &block);
     if (result)
         unmap_pages(start, bytes);
     else
@@ -321,7 +329,12 @@ API(cuMemHostRegister_v2, void *start, size_t bytes, unsigned flags)
     TRY(check_unregistered(first, last));
     if (sc_mapped_bytes(start, !(flags & CU_MEMHOSTREGISTER_READ_ONLY)) < bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    return sc_block_create(context->device, context, SC_BLOCK_REGISTERED, start, bytes, flags, &block);
+    const sc_block wish = {.kind = SC_BLOCK_REGISTERED,
+                           .device = context->device,
+                           .context = context,
+                           .bytes = bytes,
+                           .flags = flags};
+    return sc_block_create(&wish, start, &block);
 }
 
 API(cuMemHostRegister, void *start, size_t bytes, unsigned flags)

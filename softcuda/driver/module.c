@@ -439,8 +439,9 @@ static bool add_variable(uint64_t address, size_t bytes, void *user)
     if (!grown)
         return false;
     module->variables = grown;
-    bool ok = !sc_block_create(context->device, context, SC_BLOCK_VARIABLE, (void *)(uintptr_t)address, bytes,
-                               0, &grown[n]);
+    const sc_block wish = {
+        .kind = SC_BLOCK_VARIABLE, .device = context->device, .context = context, .bytes = bytes};
+    bool ok = !sc_block_create(&wish, (void *)(uintptr_t)address, &grown[n]);
     module->n_variables += ok;
     return ok;
 }

@@ -47,7 +47,7 @@ API(cuGraphAddEmptyNode, NODE)
 static sc_node *node_of(CUgraphNode handle, CUgraphNodeType type)
 {
     sc_node *node = sc_node_find(handle);
-    return node && node->work->type == type ? node : NULL;
+    return node && node->type == type ? node : NULL;
 }
 
 /* Consumes the work. */
@@ -58,6 +58,26 @@ static void set_work(sc_node *node, sc_work *work)
     node->work = work;
     sc_work_release(old);
     sc_unlock();
+}
+
+/* What a copy or fill was made of. */
+static void set_params(sc_node *node, sc_node_params params)
+{
+    sc_lock();
+    node->has_params = true;
+    node->params = params;
+    sc_unlock();
+}
+
+static CUresult get_params(const sc_node *node, const char *kind, sc_node_params *ret_params)
+{
+    sc_lock();
+    bool has_params = node->has_params;
+    *ret_params = node->params;
+    sc_unlock();
+    if (!has_params)
+        sc_say("the parameters of a captured %s are not there", kind);
+    return has_params ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* ---- kernels ---- */
@@ -76,7 +96,20 @@ API(cuGraphKernelNodeGetParams_v2, CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *
 {
     TRY(sc_initialized());
     sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_KERNEL);
-    return node && params ? sc_launch_params(node->work, params) : CUDA_ERROR_INVALID_VALUE;
+    if (!node || !params)
+        return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
+    CUresult result = sc_launch_params(node->work, params);
+    sc_unlock();
+    return result;
+}
+
+static bool is_cooperative(const sc_node *node)
+{
+    sc_lock();
+    bool cooperative = sc_launch_is_cooperative(node->work);
+    sc_unlock();
+    return cooperative;
 }
 
 API(cuGraphKernelNodeSetParams_v2, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS *params)
@@ -86,7 +119,7 @@ API(cuGraphKernelNodeSetParams_v2, CUgraphNode handle, const CUDA_KERNEL_NODE_PA
     sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_KERNEL);
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(sc_launch_node(params, sc_launch_is_cooperative(node->work), &work));
+    TRY(sc_launch_node(params, is_cooperative(node), &work));
     set_work(node, work);
     return CUDA_SUCCESS;
 }
@@ -143,9 +176,11 @@ API(cuGraphKernelNodeGetAttribute, CUgraphNode handle, CUlaunchAttributeID id, C
     const sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_KERNEL);
     if (!node || !value || !is_kernel_attribute(id))
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
     *value = node->attributes ? node->attributes[id] : (CUlaunchAttributeValue){{0}};
     if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         value->cooperative = sc_launch_is_cooperative(node->work);
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -154,10 +189,51 @@ static CUresult set_cooperative(sc_node *node, bool cooperative)
 {
     CUDA_KERNEL_NODE_PARAMS params;
     sc_work *work;
-    TRY(sc_launch_params(node->work, &params));
-    TRY(sc_launch_node(&params, cooperative, &work));
-    set_work(node, work);
-    return CUDA_SUCCESS;
+    sc_lock();
+    sc_work *old = node->work; /* which the parameters lie in */
+    sc_work_retain(old);
+    CUresult result = sc_launch_params(old, &params);
+    sc_unlock();
+    if (!result)
+        result = sc_launch_node(&params, cooperative, &work);
+    if (!result)
+        set_work(node, work);
+    sc_work_release(old);
+    return result;
+}
+
+/* Consumes them; NULL: none is set. */
+static void set_attributes(sc_node *node, CUlaunchAttributeValue *attributes)
+{
+    sc_lock();
+    CUlaunchAttributeValue *old = node->attributes;
+    node->attributes = attributes;
+    sc_unlock();
+    free(old);
+}
+
+/* False: out of memory. */
+static bool copy_attributes(const sc_node *node, CUlaunchAttributeValue **ret_attributes)
+{
+    *ret_attributes = NULL;
+    sc_lock();
+    bool any = node->attributes != NULL;
+    if (any && (*ret_attributes = malloc(SC_N_ATTRIBUTES * sizeof **ret_attributes)))
+        memcpy(*ret_attributes, node->attributes, SC_N_ATTRIBUTES * sizeof **ret_attributes);
+    sc_unlock();
+    return *ret_attributes || !any;
+}
+
+static CUresult set_attribute(sc_node *node, CUlaunchAttributeID id, const CUlaunchAttributeValue *value)
+{
+    sc_lock();
+    if (!node->attributes)
+        node->attributes = calloc(SC_N_ATTRIBUTES, sizeof *node->attributes);
+    bool is_there = node->attributes != NULL;
+    if (is_there)
+        node->attributes[id] = *value;
+    sc_unlock();
+    return is_there ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 API(cuGraphKernelNodeSetAttribute, CUgraphNode handle, CUlaunchAttributeID id,
@@ -170,12 +246,9 @@ API(cuGraphKernelNodeSetAttribute, CUgraphNode handle, CUlaunchAttributeID id,
     if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
         return sc_lacks("clusters and updates from a device, set on a node");
     TRY(sc_attribute_check(id, value));
-    if (!node->attributes && !(node->attributes = calloc(SC_N_ATTRIBUTES, sizeof *node->attributes)))
-        return CUDA_ERROR_OUT_OF_MEMORY;
     if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         TRY(set_cooperative(node, value->cooperative != 0));
-    node->attributes[id] = *value;
-    return CUDA_SUCCESS;
+    return set_attribute(node, id, value);
 }
 
 API(cuGraphKernelNodeCopyAttributes, CUgraphNode to, CUgraphNode from)
@@ -184,15 +257,11 @@ API(cuGraphKernelNodeCopyAttributes, CUgraphNode to, CUgraphNode from)
     sc_node *a = node_of(to, CU_GRAPH_NODE_TYPE_KERNEL), *b = node_of(from, CU_GRAPH_NODE_TYPE_KERNEL);
     if (!a || !b)
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(set_cooperative(a, sc_launch_is_cooperative(b->work)));
-    free(a->attributes);
-    a->attributes = NULL;
-    if (!b->attributes)
-        return CUDA_SUCCESS;
-    a->attributes = malloc(SC_N_ATTRIBUTES * sizeof *a->attributes);
-    if (!a->attributes)
+    TRY(set_cooperative(a, is_cooperative(b)));
+    CUlaunchAttributeValue *attributes;
+    if (!copy_attributes(b, &attributes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(a->attributes, b->attributes, SC_N_ATTRIBUTES * sizeof *a->attributes);
+    set_attributes(a, attributes);
     return CUDA_SUCCESS;
 }
 
@@ -247,12 +316,6 @@ CUresult sc_fill_node(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context, 
     return make_in(context, call_fill, params, ret_work);
 }
 
-static CUresult not_kept(const char *kind)
-{
-    sc_say("the parameters of a captured %s are not there", kind);
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 API(cuGraphAddMemcpyNode, NODE, const CUDA_MEMCPY3D *params, CUcontext context)
 {
     sc_work *work = NULL;
@@ -260,8 +323,7 @@ API(cuGraphAddMemcpyNode, NODE, const CUDA_MEMCPY3D *params, CUcontext context)
     TRY(sc_working());
     CUresult made = sc_copy_node(params, context, &work);
     TRY(ADD(made, work, &node));
-    node->has_params = true;
-    node->params.copy = *params;
+    set_params(node, (sc_node_params){.copy = *params});
     return CUDA_SUCCESS;
 }
 
@@ -271,9 +333,9 @@ API(cuGraphMemcpyNodeGetParams, CUgraphNode handle, CUDA_MEMCPY3D *params)
     const sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_MEMCPY);
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!node->has_params)
-        return not_kept("copy");
-    *params = node->params.copy;
+    sc_node_params kept;
+    TRY(get_params(node, "copy", &kept));
+    *params = kept.copy;
     return CUDA_SUCCESS;
 }
 
@@ -286,8 +348,7 @@ API(cuGraphMemcpyNodeSetParams, CUgraphNode handle, const CUDA_MEMCPY3D *params)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_copy_node(params, NULL, &work));
     set_work(node, work);
-    node->has_params = true;
-    node->params.copy = *params;
+    set_params(node, (sc_node_params){.copy = *params});
     return CUDA_SUCCESS;
 }
 
@@ -298,8 +359,7 @@ API(cuGraphAddMemsetNode, NODE, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext
     TRY(sc_working());
     CUresult made = sc_fill_node(params, context, &work);
     TRY(ADD(made, work, &node));
-    node->has_params = true;
-    node->params.fill = *params;
+    set_params(node, (sc_node_params){.fill = *params});
     return CUDA_SUCCESS;
 }
 
@@ -309,9 +369,9 @@ API(cuGraphMemsetNodeGetParams, CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *par
     const sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_MEMSET);
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!node->has_params)
-        return not_kept("fill");
-    *params = node->params.fill;
+    sc_node_params kept;
+    TRY(get_params(node, "fill", &kept));
+    *params = kept.fill;
     return CUDA_SUCCESS;
 }
 
@@ -324,8 +384,7 @@ API(cuGraphMemsetNodeSetParams, CUgraphNode handle, const CUDA_MEMSET_NODE_PARAM
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_fill_node(params, NULL, &work));
     set_work(node, work);
-    node->has_params = true;
-    node->params.fill = *params;
+    set_params(node, (sc_node_params){.fill = *params});
     return CUDA_SUCCESS;
 }
 
@@ -345,7 +404,9 @@ API(cuGraphHostNodeGetParams, CUgraphNode handle, CUDA_HOST_NODE_PARAMS *params)
     const sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_HOST);
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
     *params = sc_host_params(node->work);
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -373,19 +434,14 @@ API(cuGraphAddChildGraphNode, NODE, CUgraph child_handle)
     sc_node *node;
     if (!child)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sc_graph_has_memory(child))
-        return CUDA_ERROR_NOT_SUPPORTED;
-    sc_lock();
-    sc_graph *copy = sc_graph_copy(child);
-    sc_unlock();
-    if (!copy || !sc_object_publish(copy, (uintptr_t)copy)) {
-        sc_release(copy);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    sc_graph *copy;
+    TRY(sc_graph_clone(child, &copy));
     CUresult result = ADD(CUDA_SUCCESS, sc_work_nothing(CU_GRAPH_NODE_TYPE_GRAPH), &node);
     if (result)
         return cuGraphDestroy((CUgraph)copy), result;
+    sc_lock();
     node->child = copy;
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -395,7 +451,9 @@ API(cuGraphChildGraphNodeGetGraph, CUgraphNode handle, CUgraph *ret_graph)
     const sc_node *node = node_of(handle, CU_GRAPH_NODE_TYPE_GRAPH);
     if (!node || !ret_graph)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
     *ret_graph = (CUgraph)node->child;
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -416,7 +474,9 @@ static CUresult get_event(CUgraphNode handle, CUgraphNodeType type, CUevent *ret
     const sc_node *node = node_of(handle, type);
     if (!node || !ret_event)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
     *ret_event = (CUevent)((const sc_event_work *)node->work)->event;
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 

@@ -31,15 +31,16 @@ static void finish_pool(sc_object *object)
 sc_pool *sc_pool_create(sc_device *device, bool is_default)
 {
     sc_pool *pool = sc_object_create(sizeof *pool, SC_POOL, NULL, finish_pool);
-    if (!pool || !sc_object_publish(pool, (uintptr_t)pool)) {
-        sc_object_discard(pool);
+    if (!pool)
         return NULL;
-    }
     pool->device = device;
     pool->is_default = is_default;
     for (size_t i = 0; i < KR_COUNT(pool->reuse); i++)
         pool->reuse[i] = 1;
-    return pool;
+    if (sc_object_publish(pool, (uintptr_t)pool))
+        return pool;
+    sc_object_discard(pool);
+    return NULL;
 }
 
 static sc_pool *find_pool(CUmemoryPool handle)
@@ -338,17 +339,20 @@ static CUresult alloc_from(sc_pool *pool, CUdeviceptr *ret_address, size_t bytes
     *ret_address = 0;
     if (!bytes)
         return CUDA_SUCCESS;
-    sc_block *block;
-    TRY(sc_block_create(pool->device, NULL, SC_BLOCK_DEVICE, NULL, bytes, 0, &block));
+    const sc_block wish = {.kind = SC_BLOCK_DEVICE, .device = pool->device, .bytes = bytes};
+    sc_block *block = sc_block_make(&wish, NULL);
+    if (!block)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&pool_lock);
     bool is_there = !sc_has_ended(pool), fits = is_there && take(pool, bytes);
     if (fits) {
         block->pool = sc_retain(pool);
         sc_memory_grant(block->start, pool->access);
+        fits = sc_object_publish(block, (uintptr_t)block->start);
     }
     pthread_mutex_unlock(&pool_lock);
     if (!fits) {
-        sc_object_drop(block);
+        sc_release(block);
         return is_there ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     }
     *ret_address = block->start;

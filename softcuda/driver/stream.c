@@ -638,11 +638,13 @@ API(cuEventCreate, CUevent *ret_event, unsigned flags)
     if (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_VALUE;
     sc_event *event = sc_object_create(sizeof *event, SC_EVENT, context, finish_event);
-    if (!event || !sc_object_publish(event, (uintptr_t)event)) {
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->flags = flags;
+    if (!sc_object_publish(event, (uintptr_t)event)) {
         sc_object_discard(event);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    event->flags = flags;
     *ret_event = (CUevent)event;
     return CUDA_SUCCESS;
 }

@@ -89,13 +89,15 @@ API(cuUserObjectCreate, CUuserObject *ret_object, void *pointer, CUhostFn destro
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_initialized());
     sc_user *user = sc_object_create(sizeof *user, SC_USER, NULL, finish_user);
-    if (!user || !sc_object_publish(user, (uintptr_t)user)) {
-        sc_release(user);
+    if (!user)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     user->n = n;
     user->destroy = destroy;
     user->pointer = pointer;
+    if (!sc_object_publish(user, (uintptr_t)user)) {
+        sc_release(user);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     *ret_object = (CUuserObject)user;
     return CUDA_SUCCESS;
 }

@@ -206,11 +206,12 @@ static CUresult publish(sc_device *device, int file, size_t bytes, const CUmemAl
     physical->file = file;
     physical->handles = 1;
     physical->prop = *prop;
+    physical->charged = charged;
     if (!settle(physical) || !sc_object_publish(physical, (uintptr_t)physical)) {
+        physical->charged = false; /* the caller gives that back */
         sc_release(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    physical->charged = charged;
     *ret_handle = (uintptr_t)physical;
     return CUDA_SUCCESS;
 }
@@ -428,11 +429,13 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGener
         reserve_at(start, bytes, MAP_FIXED);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = sc_block_create(physical->device, NULL, SC_BLOCK_MAPPED, start, bytes, 0, &block);
-    if (result)
+    const sc_block wish = {
+        .kind = SC_BLOCK_MAPPED, .device = physical->device, .bytes = bytes, .physical = sc_retain(physical)};
+    CUresult result = sc_block_create(&wish, start, &block);
+    if (result) {
+        sc_release(physical);
         reserve_at(start, bytes, MAP_FIXED);
-    else
-        block->physical = sc_retain(physical);
+    }
     return result;
 }
 

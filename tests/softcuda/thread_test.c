@@ -496,6 +496,43 @@ static CUresult end_created(uintptr_t handle)
     return cuMemRelease(handle);
 }
 
+static uintptr_t make_link(void)
+{
+    CUlinkState made;
+    OK(cuLinkCreate_v2(0, NULL, NULL, &made));
+    return HANDLE(made);
+}
+
+static CUresult use_link(uintptr_t handle)
+{
+    static char nothing[] = ".version 7.0\n.target sm_75\n.address_size 64\n";
+    return cuLinkAddData_v2((CUlinkState)handle, CU_JIT_INPUT_PTX, nothing, sizeof nothing, "a", 0, NULL,
+                            NULL);
+}
+
+static CUresult end_link(uintptr_t handle)
+{
+    return cuLinkDestroy((CUlinkState)handle);
+}
+
+static uintptr_t make_user(void)
+{
+    CUuserObject made;
+    OK(cuUserObjectCreate(&made, NULL, called_back, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    return HANDLE(made);
+}
+
+static CUresult use_user(uintptr_t handle)
+{
+    CUresult result = cuUserObjectRetain((CUuserObject)handle, 1);
+    return result ? result : cuUserObjectRelease((CUuserObject)handle, 1);
+}
+
+static CUresult end_user(uintptr_t handle)
+{
+    return cuUserObjectRelease((CUuserObject)handle, 1);
+}
+
 static const struct kind {
     uintptr_t (*make)(void);
     CUresult (*use)(uintptr_t handle), (*end)(uintptr_t handle);
@@ -505,7 +542,8 @@ static const struct kind {
     {make_context, use_context, end_context}, {make_graph, use_graph, end_graph},
     {make_exec, use_exec, end_exec},          {make_pool, use_pool, end_pool},
     {make_memory, use_memory, end_memory},    {make_array, use_array, end_array},
-    {make_created, use_created, end_created},
+    {make_created, use_created, end_created}, {make_link, use_link, end_link},
+    {make_user, use_user, end_user},
 };
 static const struct kind *kind;
 static atomic_uintptr_t handle_of_all;
@@ -614,6 +652,106 @@ START_TEST(captured_while_used)
 }
 END_TEST
 
+/* ---- a graph and an instance of it that some change while others read and launch them ---- */
+
+static struct {
+    CUgraph graph;
+    CUgraphNode kernel, fill, host, record, child;
+    CUgraphExec exec;
+    CUDA_KERNEL_NODE_PARAMS launch;
+    CUDA_MEMSET_NODE_PARAMS words;
+    CUDA_HOST_NODE_PARAMS call;
+} shared;
+
+static void make_shared(void)
+{
+    static CUdeviceptr p;
+    static void *params[] = {&p};
+    p = counter;
+    shared.launch = (CUDA_KERNEL_NODE_PARAMS){.func = count,
+                                              .gridDimX = 1,
+                                              .gridDimY = 1,
+                                              .gridDimZ = 1,
+                                              .blockDimX = 1,
+                                              .blockDimY = 1,
+                                              .blockDimZ = 1,
+                                              .kernelParams = params};
+    shared.words =
+        (CUDA_MEMSET_NODE_PARAMS){.dst = counter, .value = 7, .elementSize = 4, .width = 1, .height = 1};
+    shared.call.fn = called_back;
+    CUgraph child = (CUgraph)make_graph();
+    OK(cuGraphCreate(&shared.graph, 0));
+    OK(cuGraphAddKernelNode_v2(&shared.kernel, shared.graph, NULL, 0, &shared.launch));
+    OK(cuGraphAddMemsetNode(&shared.fill, shared.graph, &shared.kernel, 1, &shared.words, context));
+    OK(cuGraphAddHostNode(&shared.host, shared.graph, &shared.fill, 1, &shared.call));
+    OK(cuGraphAddEventRecordNode(&shared.record, shared.graph, &shared.host, 1, event));
+    OK(cuGraphAddChildGraphNode(&shared.child, shared.graph, &shared.record, 1, child));
+    OK(cuGraphInstantiateWithFlags(&shared.exec, shared.graph, 0));
+}
+
+static void read_shared(void)
+{
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    CUDA_MEMSET_NODE_PARAMS words;
+    CUDA_HOST_NODE_PARAMS call;
+    CUlaunchAttributeValue value;
+    CUevent recorded;
+    CUgraph child;
+    unsigned enabled;
+    OK(cuGraphKernelNodeGetParams_v2(shared.kernel, &kernel));
+    OK(cuGraphKernelNodeGetAttribute(shared.kernel, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    OK(cuGraphMemsetNodeGetParams(shared.fill, &words));
+    OK(cuGraphHostNodeGetParams(shared.host, &call));
+    OK(cuGraphEventRecordNodeGetEvent(shared.record, &recorded));
+    OK(cuGraphChildGraphNodeGetGraph(shared.child, &child));
+    OK(cuGraphNodeGetEnabled(shared.exec, shared.fill, &enabled));
+    OK(use_graph(HANDLE(shared.graph)));
+    OK(cuGraphLaunch(shared.exec, streams[1]));
+}
+
+/* Another thread may have added a node that the instance lacks. */
+static void expect_update(CUresult result)
+{
+    ck_assert(result == CUDA_SUCCESS || result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+}
+
+static void change_shared(void)
+{
+    CUgraphNode more;
+    CUgraphExecUpdateResultInfo info;
+    const CUlaunchAttributeValue priority = {.priority = -1}, cooperative = {.cooperative = 1};
+    OK(cuGraphKernelNodeSetParams_v2(shared.kernel, &shared.launch));
+    OK(cuGraphKernelNodeSetAttribute(shared.kernel, CU_LAUNCH_ATTRIBUTE_PRIORITY, &priority));
+    OK(cuGraphKernelNodeSetAttribute(shared.kernel, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &cooperative));
+    OK(cuGraphKernelNodeCopyAttributes(shared.kernel, shared.kernel));
+    OK(cuGraphMemsetNodeSetParams(shared.fill, &shared.words));
+    OK(cuGraphHostNodeSetParams(shared.host, &shared.call));
+    OK(cuGraphEventRecordNodeSetEvent(shared.record, event));
+    OK(cuGraphExecKernelNodeSetParams_v2(shared.exec, shared.kernel, &shared.launch));
+    OK(cuGraphExecMemsetNodeSetParams(shared.exec, shared.fill, &shared.words, context));
+    OK(cuGraphNodeSetEnabled(shared.exec, shared.fill, 1));
+    expect_update(cuGraphExecUpdate_v2(shared.exec, shared.graph, &info));
+    OK(cuGraphAddEmptyNode(&more, shared.graph, &shared.record, 1));
+    OK(cuGraphDestroyNode(more));
+}
+
+static void *read_or_change(void *arg)
+{
+    OK(cuCtxSetCurrent(context));
+    for (int round = 0; round < 10 * ROUNDS; round++)
+        (intptr_t) arg % 2 ? change_shared() : read_shared();
+    return NULL;
+}
+
+START_TEST(graph_changed_while_used)
+{
+    start();
+    make_shared();
+    at_once(read_or_change);
+    OK(cuCtxSynchronize());
+}
+END_TEST
+
 /* ---- fork, while others' objects come and go ---- */
 
 static atomic_bool forked_enough;
@@ -687,6 +825,7 @@ int main(void)
     tcase_add_test(cases, contexts_of_each);
     tcase_add_test(cases, a_fault_among_threads);
     tcase_add_test(cases, captured_while_used);
+    tcase_add_test(cases, graph_changed_while_used);
     tcase_add_test(cases, forked_among_threads);
     tcase_add_loop_test(cases, destroyed_while_used, 0, sizeof kinds / sizeof *kinds);
     Suite *suite = suite_create("softcuda threads");
