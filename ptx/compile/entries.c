@@ -1,55 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ptx/compile/nvrtc.h"
-
 #include <string.h>
+
+#include "ptx/compile/nvrtc.h"
+#include "ptx/image/scan.h"
 
 /*
  * The compiler's own output is well formed, and newer than any parser of ours when NVRTC is: the names are
  * read without parsing the rest, so that a new instruction does not cost them.
  */
 
-static const char name_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%";
-
-/* Past white space, comments and strings (inline assembly puts anything in them); one byte where there is
- * none. */
-static const char *skip(const char *at)
+/* The next name behind ".entry": the text from there on, *ret_end past it. NULL: no more. */
+static const char *next_entry(const char *at, const char *end, const char **ret_end)
 {
-    const char *end = NULL;
-    if (strncmp(at, "//", 2) == 0)
-        return at + strcspn(at, "\n");
-    if (strncmp(at, "/*", 2) == 0)
-        end = strstr(at + 2, "*/"), end = end ? end + 2 : NULL;
-    else if (*at == '"')
-        end = strchr(at + 1, '"'), end = end ? end + 1 : NULL;
-    else
-        end = at + 1;
-    return end ? end : at + strlen(at);
-}
-
-/* The next ".entry NAME" from `at`: the name, *ret_bytes long. NULL: no more. */
-static const char *next_entry(const char *at, size_t *ret_bytes)
-{
-    for (; *at; at = skip(at)) {
-        if (strncmp(at, ".entry", 6) != 0 || !strchr(" \t\n", at[6]))
-            continue;
-        at += 6 + strspn(at + 6, " \t\n");
-        *ret_bytes = strspn(at, name_bytes);
-        return at;
+    for (const char *after; (at = kr__scan_blanks(at, end)) < end; at = after + (after == at)) {
+        after = kr__scan_token(at, end);
+        if (kr__scan_is(at, after, ".entry")) {
+            at = kr__scan_blanks(after, end);
+            *ret_end = kr__scan_token(at, end);
+            return at;
+        }
     }
     return NULL;
 }
 
 const char *const *kr__ptx_entries(const char *ptx, kr__arena *arena, size_t *ret_n)
 {
-    size_t n = 0, bytes = 0;
-    for (const char *at = ptx; (at = next_entry(at, &bytes)); at += bytes)
+    size_t n = 0, i = 0;
+    const char *const end = ptx + strlen(ptx), *name_end = ptx;
+    while (next_entry(name_end, end, &name_end))
         n++;
     const char **names = kr__arena_alloc(arena, (n + 1) * sizeof *names);
     if (!names)
         return NULL;
-    size_t i = 0;
-    for (const char *at = ptx; (at = next_entry(at, &bytes)); at += bytes)
-        if (!(names[i++] = kr__arena_text(arena, at, bytes)))
+    name_end = ptx;
+    for (const char *name; (name = next_entry(name_end, end, &name_end)); i++)
+        if (!(names[i] = kr__arena_text(arena, name, (size_t)(name_end - name))))
             return NULL;
     *ret_n = n;
     return names;

@@ -3,50 +3,26 @@
 #include "ptx/image/image.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+#include "ptx/image/scan.h"
 
-/* Past blanks and comments; a comment that is not closed goes on to the end. */
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end) {
-        if (is_blank(*at)) {
-            at++;
-        } else if (end - at >= 2 && at[0] == '/' && at[1] == '/') {
-            const char *line_end = memchr(at, '\n', (size_t)(end - at));
-            at = line_end ? line_end : end;
-        } else if (end - at >= 2 && at[0] == '/' && at[1] == '*') {
-            const char *close = memmem(at + 2, (size_t)(end - at - 2), "*/", 2);
-            at = close ? close + 2 : end;
-        } else {
-            break;
-        }
-    }
-    return at;
-}
-
-/* Past a directive that must come next, to its word; NULL when it does not. */
+/* Past a directive that must come next, and blanks; NULL: it does not. */
 static const char *directive(const char *at, const char *end, const char *name)
 {
-    at = skip_blanks(at, end);
-    const size_t n = strlen(name);
-    if ((size_t)(end - at) < n || memcmp(at, name, n) != 0)
-        return NULL;
-    at += n;
-    return at == end || is_blank(*at) ? skip_blanks(at, end) : NULL;
+    const char *begin = kr__scan_blanks(at, end);
+    at = kr__scan_token(begin, end);
+    return kr__scan_is(begin, at, name) ? kr__scan_blanks(at, end) : NULL;
 }
 
-static const char *read_word(const char *at, const char *end, char *to, size_t bytes)
+enum { WORD_BYTES = 24 };
+
+static void copy(const char *at, const char *end, char word[WORD_BYTES])
 {
-    size_t n = 0;
-    while (at < end && !is_blank(*at) && *at != ',' && n + 1 < bytes)
-        to[n++] = *at++;
-    to[n] = '\0';
-    return at;
+    const size_t n = end - at < WORD_BYTES ? (size_t)(end - at) : WORD_BYTES - 1;
+    memcpy(word, at, n);
+    word[n] = '\0';
 }
 
 bool kr__ptx_head_read(const char *text, size_t bytes, kr__ptx_head *ret_head)
@@ -54,17 +30,22 @@ bool kr__ptx_head_read(const char *text, size_t bytes, kr__ptx_head *ret_head)
     const char *end = text + bytes, *at = directive(text, end, ".version");
     if (!at)
         return false;
-    kr__ptx_head head = {0};
-    char word[24];
-    int major, minor;
-    at = read_word(at, end, word, sizeof word);
-    if (sscanf(word, "%2d.%1d", &major, &minor) == 2)
-        head.isa = major * 10 + minor;
-    at = directive(at, end, ".target");
-    if (at)
-        read_word(at, end, word, sizeof word);
-    if (!at || kr_cc_parse(word, &head.target, NULL) != KR_OK)
-        head.target = (kr_cc){0};
+    kr__ptx_head head = {.isa_at = (size_t)(at - text)};
+    char word[WORD_BYTES], major[3], minor[2];
+    int n = 0;
+    copy(at, end, word);
+    if (sscanf(word, "%2[0-9].%1[0-9]%n", major, minor, &n) == 2 && (word[n] < '0' || word[n] > '9'))
+        head.isa = atoi(major) * 10 + *minor - '0';
+    head.isa_end = head.isa_at + (size_t)n;
+    at = directive(text + head.isa_end, end, ".target");
+    if (at) {
+        const char *target_end = kr__scan_token(at, end);
+        copy(at, target_end, word);
+        head.target_at = (size_t)(at - text);
+        head.target_end = (size_t)(target_end - text);
+        if (strncmp(word, "sm_", 3) != 0 || kr_cc_parse(word, &head.target, NULL) != KR_OK)
+            head.target = (kr_cc){0};
+    }
     *ret_head = head;
     return true;
 }

@@ -41,8 +41,9 @@ kr_status kr__image_read(const void *image, size_t image_bytes, kr__image_facts 
 /* ---- PTX ---- */
 
 typedef struct kr__ptx_head {
-    int isa;      /* .version as 87; 0: not readable */
-    kr_cc target; /* major 0: not readable */
+    int isa;                                       /* .version as 87; 0: not readable */
+    kr_cc target;                                  /* major 0: not readable */
+    size_t isa_at, isa_end, target_at, target_end; /* where "8.7" and "sm_90a" stand, if they are readable */
 } kr__ptx_head;
 
 /* Reads .version and .target, which come first. false: no .version, so this is no PTX. */
@@ -123,7 +124,8 @@ typedef struct kr__fatbin {
 /* Reads one fatbin or several that stand one after another, with zeros between them. The entries point into
  * `image`, which must outlive the result. */
 kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **ret_fatbin, kr_error *err);
-/* The same of those between two offsets of a file. The entries are added; messages have the file's offsets. */
+/* The same of those between two offsets of a file. The entries are added; messages have the file's offsets.
+ */
 kr_status kr__fatbin_add(const void *file, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err);
 /* "64bit linux zstd", with what is not known as 0x40000. */
 void kr__fatbin_flags(uint64_t flags, char *to, size_t bytes);

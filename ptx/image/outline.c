@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/image/scan.h"
+
 typedef struct word {
     const char *at;
     size_t n; /* 0: the end of the text */
@@ -28,25 +30,6 @@ typedef struct scanner {
 
 /* ---- words ---- */
 
-enum byte_class { OTHER, BLANK, WORD, MARK };
-
-static enum byte_class class_of(unsigned char c)
-{
-    if (c == ' ' || (c >= '\t' && c <= '\r'))
-        return BLANK;
-    if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || memchr("_$%.:", c, 5))
-        return WORD;
-    return c > ' ' && c < 0x7f ? MARK : OTHER;
-}
-
-static size_t line_of(const scanner *s, const char *at)
-{
-    size_t line = 1;
-    for (const char *c = s->begin; (c = memchr(c, '\n', (size_t)(at - c))); c++)
-        line++;
-    return line;
-}
-
 /* The first thing that is wrong ends the reading. */
 static void fail(scanner *s, const char *at, const char *expected)
 {
@@ -57,7 +40,7 @@ static void fail(scanner *s, const char *at, const char *expected)
         kr__format(found, sizeof found, "the byte 0x%02x", (unsigned char)*at);
     if (!s->status)
         s->status = KR_FAIL(s->err, KR_CORRUPT, "PTX: %s was expected at offset %zu (line %zu), not %s",
-                            expected, (size_t)(at - s->begin), line_of(s, at), found);
+                            expected, (size_t)(at - s->begin), kr__scan_line(s->begin, at), found);
     s->at = s->end;
     s->next = (word){s->end, 0};
 }
@@ -70,62 +53,29 @@ static void fail_memory(scanner *s, const char *what)
     s->next = (word){s->end, 0};
 }
 
-/* Past a comment, whose slash `at` is at; just past the slash where it begins none. */
-static const char *skip_comment(scanner *s, const char *at)
+/* At what is no PTX: a byte, or the beginning of what is not closed. */
+static void fail_text(scanner *s, const char *at)
 {
-    const size_t left = (size_t)(s->end - at);
-    const char *close = NULL;
-    if (left >= 2 && at[1] == '/')
-        close = memchr(at, '\n', left);
-    else if (left < 2 || at[1] != '*')
-        return at + 1;
-    else if (!(close = memmem(at + 2, left - 2, "*/", 2)))
+    if (*at == '"')
+        fail(s, s->end, "the \" of a string");
+    else if (*at == '/')
         fail(s, s->end, "the */ of a comment");
     else
-        close += 2;
-    return close ? close : s->end;
-}
-
-/* Past a string, whose first quote `at` is at. */
-static const char *skip_string(scanner *s, const char *at)
-{
-    const char *close = memchr(at + 1, '"', (size_t)(s->end - at) - 1);
-    if (!close)
-        fail(s, s->end, "the \" of a string");
-    return close ? close + 1 : s->end;
+        fail(s, at, "a word");
 }
 
 static void advance(scanner *s)
 {
-    while (s->at < s->end) {
-        const bool is_comment = *s->at == '/' && s->end - s->at >= 2 && (s->at[1] == '/' || s->at[1] == '*');
-        if (is_comment)
-            s->at = skip_comment(s, s->at);
-        else if (class_of((unsigned char)*s->at) == BLANK)
-            s->at++;
-        else
-            break;
-    }
-    s->next = (word){s->at, 0};
-    if (s->at == s->end)
-        return;
-    switch (class_of((unsigned char)*s->at)) {
-    case WORD:
-        while (s->at < s->end && class_of((unsigned char)*s->at) == WORD)
-            s->at++;
-        break;
-    case MARK:
-        s->at = *s->at == '"' ? skip_string(s, s->at) : s->at + 1;
-        break;
-    default:
-        fail(s, s->at, "a word");
-    }
-    s->next.n = s->status ? 0 : (size_t)(s->at - s->next.at);
+    const char *at = kr__scan_blanks(s->at, s->end);
+    s->at = kr__scan_token(at, s->end);
+    s->next = (word){at, (size_t)(s->at - at)};
+    if (s->at == at && at < s->end)
+        fail_text(s, at);
 }
 
 static bool is(const scanner *s, const char *text)
 {
-    return s->next.n == strlen(text) && memcmp(s->next.at, text, s->next.n) == 0;
+    return kr__scan_is(s->next.at, s->next.at + s->next.n, text);
 }
 
 static bool is_end(const scanner *s)
@@ -149,8 +99,7 @@ static void expect(scanner *s, const char *text)
 
 static bool is_name(const scanner *s)
 {
-    return s->next.n && class_of((unsigned char)*s->next.at) == WORD && *s->next.at != '.' &&
-           (*s->next.at < '0' || *s->next.at > '9');
+    return s->next.n && kr__scan_is_word(*s->next.at) && (*s->next.at < '0' || *s->next.at > '9');
 }
 
 static const char *take_name(scanner *s)
@@ -185,34 +134,17 @@ static uint64_t take_number(scanner *s)
 /* Past a `{` that is the current word, and all up to its `}`. */
 static void skip_block(scanner *s)
 {
-    const char *open = s->next.at, *at = s->at;
-    static const bool stops[256] = {['{'] = true,
-                                    ['}'] = true,
-                                    ['"'] = true,
-                                    ['/'] = true,
-                                    [0 ... '\t' - 1] = true,
-                                    ['\r' + 1 ... ' ' - 1] = true,
-                                    [0x7f ... 0xff] = true};
-    for (size_t depth = 1; depth && !s->status;) {
-        while (at < s->end && !stops[(unsigned char)*at])
-            at++;
-        if (at == s->end) {
-            char what[60];
-            kr__format(what, sizeof what, "the } of the { at offset %zu", (size_t)(open - s->begin));
-            fail(s, at, what);
-            return;
-        }
-        if (class_of((unsigned char)*at) == OTHER) {
-            fail(s, at, "a word");
-            return;
-        }
-        depth += *at == '{';
-        depth -= *at == '}';
-        at = *at == '"' ? skip_string(s, at) : *at == '/' ? skip_comment(s, at) : at + 1;
-    }
-    if (!s->status)
+    const char *open = s->next.at, *at = open;
+    char what[60];
+    kr__format(what, sizeof what, "the } of the { at offset %zu", (size_t)(open - s->begin));
+    if (kr__scan_block(&at, s->end)) {
         s->at = at;
-    advance(s);
+        advance(s);
+    } else if (at < s->end) {
+        fail_text(s, at);
+    } else {
+        fail(s, at, what);
+    }
 }
 
 /* Up to one of the marks outside of brackets and braces. */
@@ -251,7 +183,7 @@ static unsigned type_bytes(word type)
                  {".f64", 8},    {".f32x2", 8}, {".b128", 16}, {".texref", 8}, {".samplerref", 8},
                  {".surfref", 8}};
     for (size_t i = 0; i < KR_COUNT(types); i++)
-        if (type.n == strlen(types[i].name) && memcmp(type.at, types[i].name, type.n) == 0)
+        if (kr__scan_is(type.at, type.at + type.n, types[i].name))
             return types[i].bytes;
     return 0;
 }

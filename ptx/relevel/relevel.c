@@ -2,11 +2,13 @@
 /* The text is edited, not printed anew; the verifier at the level to get to is the judge of it. */
 #include <kregistry/relevel.h>
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ptx/front/ptx.h"
 #include "ptx/image/image.h"
+#include "ptx/image/scan.h"
 #include "ptx/relevel/relevel.h"
 #include "runtime/driver/driver.h"
 #include "runtime/internal.h"
@@ -26,6 +28,7 @@ typedef struct header {
 
 typedef struct job {
     ptx_slice input;
+    kr__ptx_head head; /* the input's */
     header from, to;
     kr__text output;
     size_t n_rewritten;
@@ -34,51 +37,16 @@ typedef struct job {
 
 /* ---- the header ---- */
 
-static int digits(ptx_slice text, const char **end)
+static header header_of(int isa, kr_cc target)
 {
-    int value = 0;
-    size_t i = 0;
-    for (; i < text.bytes && i < 4 && text.at[i] >= '0' && text.at[i] <= '9'; i++)
-        value = value * 10 + (text.at[i] - '0');
-    *end = text.at + i;
-    return value;
-}
-
-/* "9.0" is 90; 0: no such thing */
-static int read_version(ptx_slice text)
-{
-    const char *dot, *end;
-    const int major = digits(text, &dot);
-    if (dot == text.at || dot + 2 != text.at + text.bytes || *dot != '.')
-        return 0;
-    const int minor = digits((ptx_slice){dot + 1, 1}, &end);
-    return end == dot + 2 ? major * 10 + minor : 0;
-}
-
-static kr_status read_header(ptx_slice text, header *ret, kr_error *err)
-{
-    ptx_reader reader = {.at = text.at, .end = text.at + text.bytes};
-    ptx_statement s;
-    *ret = (header){0};
-    for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
-        const char *end;
-        if (s.kind == PTX_STATEMENT_VERSION && !ret->isa)
-            ret->isa = read_version(s.value);
-        else if (s.kind == PTX_STATEMENT_TARGET && s.value.bytes > 3 && s.value.bytes < NAME_BYTES) {
-            ret->sm = digits((ptx_slice){s.value.at + 3, s.value.bytes - 3}, &end);
-            kr__format(ret->target, sizeof ret->target, "%.*s", (int)s.value.bytes, s.value.at);
-        } else if (s.kind == PTX_STATEMENT_INSTRUCTION) {
-            break;
-        }
-    }
-    return ret->isa && ret->sm ? KR_OK : KR_FAIL(err, KR_CORRUPT, "no PTX: it has no .version or no .target");
+    header h = {.isa = isa, .sm = target.major * 10 + target.minor};
+    kr__format(h.target, sizeof h.target, "sm_%d%.1s", h.sm, &target.suffix);
+    return h;
 }
 
 static header at_target(int isa, int sm)
 {
-    header h = {.isa = isa, .sm = sm};
-    kr__format(h.target, sizeof h.target, "sm_%d", sm);
-    return h;
+    return header_of(isa, (kr_cc){sm / 10, sm % 10, 0});
 }
 
 /* The header's target where the ISA has it, else the highest below it that the ISA has. */
@@ -146,18 +114,8 @@ static bool edit_instruction(editor *e, const ptx_statement *s, unsigned depth)
 
 static void edit_statement(editor *e, const ptx_statement *s)
 {
-    const char *end = s->whole.at + s->whole.bytes, *after = s->value.at + s->value.bytes;
+    const char *end = s->whole.at + s->whole.bytes;
     switch (s->kind) {
-    case PTX_STATEMENT_VERSION:
-        copy(e, s->whole.at, s->value.at);
-        kr__text_add(e->output, "%d.%d", e->to.isa / 10, e->to.isa % 10);
-        copy(e, after, end);
-        break;
-    case PTX_STATEMENT_TARGET:
-        copy(e, s->whole.at, s->value.at);
-        kr__text_add(e->output, "%s", e->to.target);
-        copy(e, after, end);
-        break;
     case PTX_STATEMENT_LOCATION:
         copy(e, s->whole.at, e->to.isa < INLINED_ISA ? s->value.at : end);
         break;
@@ -185,7 +143,9 @@ static unsigned first_serial(ptx_slice text)
     const char *at = text.at, *const end = text.at + text.bytes;
     while ((at = memmem(at, (size_t)(end - at), prefix, sizeof prefix - 1))) {
         at += sizeof prefix - 1;
-        const unsigned serial = (unsigned)digits((ptx_slice){at, (size_t)(end - at)}, &at);
+        unsigned serial = 0;
+        for (; at < end && *at >= '0' && *at <= '9' && serial < UINT_MAX / 20; at++)
+            serial = 10 * serial + (unsigned)(*at - '0');
         next = serial >= next ? serial + 1 : next;
     }
     return next;
@@ -207,20 +167,12 @@ static ptx_slice line_of(ptx_slice text, unsigned line)
     const char *at = text.at, *const end = text.at + text.bytes, *stop;
     for (; line > 1 && (stop = memchr(at, '\n', (size_t)(end - at))); line--)
         at = stop + 1;
-    at = at < end ? kr__ptx_skip_blanks(at, end) : at;
+    at = at < end ? kr__scan_blanks(at, end) : at;
     stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
     stop = stop ? stop : end;
     while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
         stop--;
     return (ptx_slice){at, (size_t)(stop - at)};
-}
-
-static unsigned line_number(ptx_slice text, const char *at)
-{
-    unsigned line = 1;
-    for (const char *c = text.at; (c = memchr(c, '\n', (size_t)(at - c))); c++)
-        line++;
-    return line;
 }
 
 static kr_status refuse(job *j, unsigned line_at, ptx_slice why, const char *log)
@@ -234,15 +186,27 @@ static kr_status refuse(job *j, unsigned line_at, ptx_slice why, const char *log
     return KR_NOT_ON_THIS_DEVICE;
 }
 
-/* The input with that header, at that level. */
-static kr_status edit(job *j, header to, ptx_level level)
+/* What is behind it. */
+static const char *edit_head(job *j, header to)
 {
-    ptx_rules *rules = kr__ptx_rules_create(level);
+    const char *text = j->input.at;
+    const kr__ptx_head *head = &j->head;
+    kr__text_add_bytes(&j->output, text, head->isa_at);
+    kr__text_add(&j->output, "%d.%d", to.isa / 10, to.isa % 10);
+    kr__text_add_bytes(&j->output, text + head->isa_end, head->target_at - head->isa_end);
+    kr__text_add(&j->output, "%s", to.target);
+    return text + head->target_end;
+}
+
+/* The input at that level. */
+static kr_status edit(job *j, header to)
+{
+    ptx_rules *rules = kr__ptx_rules_create((ptx_level){to.isa, to.sm});
     if (!rules)
         return KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for the rules of relevelling");
     kr__text_free(&j->output);
     editor e = {.rules = rules, .to = to, .serial = first_serial(j->input), .output = &j->output};
-    ptx_reader reader = {.at = j->input.at, .end = j->input.at + j->input.bytes};
+    ptx_reader reader = {.at = edit_head(j, to), .end = j->input.at + j->input.bytes};
     const char *copied = reader.at;
     ptx_statement s;
     for (kr__ptx_next_statement(&reader, &s); s.kind; kr__ptx_next_statement(&reader, &s)) {
@@ -258,7 +222,8 @@ static kr_status edit(job *j, header to, ptx_level level)
         char why[80];
         kr__format(why, sizeof why, "it needs PTX ISA .version %d.%d and .target sm_%d or later",
                    e.needs.isa / 10, e.needs.isa % 10, e.needs.sm);
-        return refuse(j, line_number(j->input, e.needed_at), (ptx_slice){why, strlen(why)}, "");
+        return refuse(j, (unsigned)kr__scan_line(j->input.at, e.needed_at), (ptx_slice){why, strlen(why)},
+                      "");
     }
     return j->output.failed
                ? KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of PTX", j->input.bytes)
@@ -319,7 +284,7 @@ static kr_status lowest(job *j, bool has_target, header *to)
 {
     ptx_needs needs;
     to->isa = least(j->from.isa, PTX_NEWEST_ISA);
-    kr_status status = edit(j, *to, (ptx_level){to->isa, to->sm});
+    kr_status status = edit(j, *to);
     if (!status)
         status = judge_output(j, &needs);
     if (status)
@@ -327,7 +292,7 @@ static kr_status lowest(job *j, bool has_target, header *to)
     const int sm = j->from.sm >= OWN_PROGRESS_SM ? most(needs.sm, OWN_PROGRESS_SM) : needs.sm;
     if (!has_target && needs.target && sm < to->sm) {
         *to = at_target(to->isa, sm);
-        status = edit(j, *to, (ptx_level){to->isa, to->sm});
+        status = edit(j, *to);
         if (!status)
             status = judge_output(j, &needs);
     }
@@ -345,8 +310,7 @@ static kr_status choose(job *j, const kr_relevel_options *options, header *to)
     if (has_target) {
         const kr_cc cc = options->target;
         const int sm = cc.major * 10 + cc.minor;
-        header wanted = at_target(0, sm);
-        kr__format(wanted.target, sizeof wanted.target, "sm_%d%.1s", sm, &cc.suffix);
+        const header wanted = header_of(0, cc);
         if (!kr__ptx_target_isa(wanted.target))
             return KR_FAIL(j->err, KR_INVALID_ARGUMENT, "there is no target %s", wanted.target);
         if (sm < j->from.sm)
@@ -405,12 +369,16 @@ kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options
     }
     job j = {.input = {ptx, facts.ptx_bytes}, .err = err};
     header to;
-    if (!status)
-        status = read_header(j.input, &j.from, err);
+    if (!status) {
+        kr__ptx_head_read(ptx, facts.ptx_bytes, &j.head);
+        j.from = header_of(j.head.isa, j.head.target);
+        if (!j.head.isa || !j.head.target.major)
+            status = KR_FAIL(err, KR_CORRUPT, "no PTX: it has no .version or no .target");
+    }
     if (!status)
         status = choose(&j, &own, &to);
     if (!status)
-        status = edit(&j, to, (ptx_level){to.isa, to.sm});
+        status = edit(&j, to);
     if (!status)
         status = judge_output(&j, NULL);
     if (!status)

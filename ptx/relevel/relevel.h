@@ -15,8 +15,6 @@ typedef struct ptx_slice {
 
 typedef enum ptx_statement_kind {
     PTX_STATEMENT_END,
-    PTX_STATEMENT_VERSION,    /* value: the number */
-    PTX_STATEMENT_TARGET,     /* value: the architecture, "sm_90a" */
     PTX_STATEMENT_LOCATION,   /* .loc; value: what may be cut off behind file, line and column */
     PTX_STATEMENT_PRAGMA,     /* value: its first string, with the quotes */
     PTX_STATEMENT_INSTRUCTION /* in a function's body */
@@ -35,11 +33,8 @@ typedef struct ptx_reader {
     unsigned depth; /* of braces: 0 outside of bodies */
 } ptx_reader;
 
-/* Any bytes do: what is no PTX gives statements that nobody knows. */
+/* From behind the header on. Any bytes do: at what is no PTX the statements end. */
 void kr__ptx_next_statement(ptx_reader *reader, ptx_statement *statement);
-
-/* Past white space and comments. */
-const char *kr__ptx_skip_blanks(const char *at, const char *end);
 
 /* ---- rewriting one instruction (rewrite.c, rules.def) ---- */
 

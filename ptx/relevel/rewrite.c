@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/image/scan.h"
+
 enum { MAX_WORDS = 16, MAX_OPERANDS = 8, MAX_CAPTURES = 6 };
 
 static const struct row {
@@ -42,10 +44,10 @@ struct ptx_rules {
     size_t n_words, n_forms;
 };
 
-static bool is_word_char(int c)
+/* Of the words between the dots of a name. */
+static bool is_word_char(char c)
 {
-    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-           c == '%' || c == ':';
+    return c == ':' || kr__scan_is_word(c);
 }
 
 static ptx_slice slice(const char *at, const char *end)
@@ -133,10 +135,10 @@ static bool read_name(ptx_slice text, name *n)
             at++;
         n->words[n->n_words++] = slice(begin, at);
         n->end = at;
-        at = kr__ptx_skip_blanks(at, end);
+        at = kr__scan_blanks(at, end);
         if (at == end || *at != '.')
             return true;
-        at = kr__ptx_skip_blanks(at + 1, end);
+        at = kr__scan_blanks(at + 1, end);
     }
     return false;
 }
@@ -226,12 +228,12 @@ static ptx_slice trim(ptx_slice s)
 static void add_plain(kr__text *to, const char *at, const char *end)
 {
     while (at < end) {
-        const char *blank_end = kr__ptx_skip_blanks(at, end);
+        const char *blank_end = kr__scan_blanks(at, end);
         if (blank_end > at)
             kr__text_add_bytes(to, " ", 1);
         at = blank_end;
         const char *begin = at;
-        while (at < end && kr__ptx_skip_blanks(at, at + 1) == at && *at != '/')
+        while (at < end && kr__scan_blanks(at, at + 1) == at && *at != '/')
             at++;
         at += at == begin && at < end; /* a '/' that begins no comment */
         kr__text_add_bytes(to, begin, (size_t)(at - begin));

@@ -277,6 +277,29 @@ START_TEST(messages_name_the_offset)
 }
 END_TEST
 
+/* As ptxas 13.0 takes them. */
+START_TEST(heads_of_ptx)
+{
+    static const char *const heads[] = {
+        ".version 8.7\n.target sm_90a\n",
+        "/* .version 1.0 */ .version\t8.7\r\n.target\r\nsm_90a, debug\n",
+        ".version 8.7// a\n.target sm_90a// b\n",
+        ".version 8.7/**/.target/* c */sm_90a/*/ */,debug",
+        ".version 8.7.target sm_90a.address_size 64",
+        ".version 8.7 .target sm_90a",
+    };
+    for (size_t i = 0; i < KR_COUNT(heads); i++) {
+        kr__ptx_head head;
+        ck_assert(kr__ptx_head_read(heads[i], strlen(heads[i]), &head));
+        ck_assert_int_eq(head.isa, 87);
+        ck_assert_int_eq(head.target.major * 10 + head.target.minor, 90);
+        ck_assert_int_eq(head.target.suffix, 'a');
+        ck_assert_int_eq(strncmp(heads[i] + head.isa_at, "8.7", head.isa_end - head.isa_at), 0);
+        ck_assert_int_eq(strncmp(heads[i] + head.target_at, "sm_90a", head.target_end - head.target_at), 0);
+    }
+}
+END_TEST
+
 START_TEST(ptx_with_a_preamble)
 {
     static const char text[] = "// made by hand\n/* and\n kept */\r\n\n.version 8.0\n.target sm_90a, debug\n";
@@ -571,6 +594,7 @@ int main(void)
     tcase_add_test(cases, damaged_cubins_are_refused);
     tcase_add_test(cases, no_section_lies_past_the_image);
     tcase_add_test(cases, messages_name_the_offset);
+    tcase_add_test(cases, heads_of_ptx);
     tcase_add_test(cases, ptx_with_a_preamble);
     tcase_add_test(cases, kinds);
     tcase_add_test(cases, what_is_written_is_read);

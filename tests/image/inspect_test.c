@@ -402,6 +402,8 @@ START_TEST(damaged_ptx)
     } texts[] = {
         {HEAD ".entry k() { ret;\n", "the } of the { at offset 55 was expected at offset 62 (line 5)"},
         {HEAD ".entry k() { /* ret; }\n", "the */ of a comment was expected at offset"},
+        {HEAD ".entry k() { .pragma \"}; }\n", "the \" of a string was expected at offset"},
+        {HEAD ".entry k() { ret; }\n/*/\n", "the */ of a comment was expected at offset 68 (line 6)"},
         {HEAD ".entry k() { \xe9 }\n", "a word was expected at offset 57 (line 4), not the byte 0xe9"},
         {HEAD "\xe9\n", "a word was expected at offset 44 (line 4), not the byte 0xe9"},
         {HEAD ".entry k(.param .u99 x) { }", "a type was expected at offset 65 (line 4), not \"x\""},
@@ -411,7 +413,13 @@ START_TEST(damaged_ptx)
         {HEAD ".entry k() .maxntid x { }", "a number was expected"},
         {HEAD ".global .u32 x = 1", "a semicolon was expected at offset"},
         {HEAD "}", "a declaration was expected at offset 44 (line 4), not \"}\""},
-        {".version x.y\n.target sm_90\n", "a version as 8.7 was expected at offset 9 (line 1), not \"x.y\""},
+        {".version x.y\n.target sm_90\n", "a version as 8.7 was expected at offset 9 (line 1), not \"x\""},
+        {".version 8.70\n.target sm_90\n", "a version as 8.7 was expected at offset 9"},
+        {".version 8. 7\n.target sm_90\n", "a version as 8.7 was expected at offset 9"},
+        {".version +8.7\n.target sm_90\n", "a version as 8.7 was expected at offset 9"},
+        {".version 8.7x\n.target sm_90\n", "a target as sm_90 was expected"},
+        {".version 8.0\n.target 9.0\n", "a target as sm_90 was expected"},
+        {".version 8.0\n.target debug, sm_90\n", "a target as sm_90 was expected at offset 21 (line 2)"},
         {".version 8.0\n.target gfx\n", "a target as sm_90 was expected at offset 21 (line 2), not \"gfx\""},
     };
     for (size_t i = 0; i < KR_COUNT(texts); i++)

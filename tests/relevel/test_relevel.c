@@ -56,6 +56,19 @@ START_TEST(what_needs_nothing_stays)
 }
 END_TEST
 
+/* As ptxas takes it. */
+START_TEST(one_line)
+{
+    becomes(".version 9.0.target sm_90/**/,debug .address_size 64 .file 1 \"a.cu\", 7, 8 .entry k() {.reg "
+            ".b32 %r<9>; "
+            "L:neg.s32 %r1, /* ; } */ %r2; ld.shared::cta.b32 %r1, [%r2]; ret;} .section .debug_str {.b8 0}",
+            77, (kr_cc){8, 0, 0},
+            ".version 7.7.target sm_80/**/,debug .address_size 64 .file 1 \"a.cu\", 7, 8 .entry k() {.reg "
+            ".b32 %r<9>; "
+            "L:neg.s32 %r1, /* ; } */ %r2; ld.shared.b32 %r1, [%r2]; ret;} .section .debug_str {.b8 0}");
+}
+END_TEST
+
 /* A statement keeps its lines, its guard and its neighbours. */
 START_TEST(a_statement_in_its_place)
 {
@@ -92,6 +105,9 @@ START_TEST(names_are_new)
     ck_assert_ptr_null(strstr(twice->ptx + (strstr(twice->ptx, "$kr1_") - twice->ptx), "$kr0_"));
     kr_releveled_destroy(&once);
     kr_releveled_destroy(&twice);
+    once = releveled(HEAD("9.0", "sm_90") BODY("$kr123456_a: max.u16x2 %r1, %r2, %r3;"), 78, any);
+    ck_assert_ptr_nonnull(strstr(once->ptx, "$kr123457_a"));
+    kr_releveled_destroy(&once);
 }
 END_TEST
 
@@ -200,6 +216,17 @@ static const struct refusal {
      {0},
      KR_COMPILE_FAILED,
      "line 9 of the PTX is wrong"},
+    {HEAD("9.0", "sm_90") BODY("/* tanh.approx.f32 %f1, %f2;"),
+     65,
+     {7, 5, 0},
+     KR_COMPILE_FAILED,
+     "unexpected EOF"},
+    {HEAD("9.0", "sm_90") BODY(".pragma \"nounroll;"),
+     78,
+     {0},
+     KR_COMPILE_FAILED,
+     "line 9 of the PTX is wrong"},
+    {".version 9.0\n.target debug, sm_90\n", 78, {0}, KR_CORRUPT, "no .target"},
     {HEAD("9.0", "sm_90") BODY("") "}", 78, {0}, KR_COMPILE_FAILED, "line 12 of the PTX is wrong"},
     {HEAD("9.0", "sm_90") BODY(""), 78, {7, 7, 0}, KR_INVALID_ARGUMENT, "there is no target sm_77"},
     {"", 78, {0}, KR_CORRUPT, "the image is empty"},
@@ -250,6 +277,7 @@ int main(void)
     Suite *suite = suite_create("relevel");
     TCase *all = tcase_create("all");
     tcase_add_test(all, what_needs_nothing_stays);
+    tcase_add_test(all, one_line);
     tcase_add_test(all, a_statement_in_its_place);
     tcase_add_test(all, pragmas);
     tcase_add_test(all, names_are_new);
