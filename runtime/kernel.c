@@ -56,7 +56,7 @@ static kr_status read_params(kr_kernel *kernel, kr_error *err)
         if (result != CUDA_SUCCESS)
             return KR_DEVICE_FAIL(err, device, result, "cuFuncGetParamInfo", "cannot read parameter %d of %s",
                                   n, kernel->name);
-        struct kr__param_place *params = realloc(kernel->params, ((size_t)n + 1) * sizeof *params);
+        struct kr__param_place *params = kr__grow(kernel->params, (size_t)n, sizeof *params);
         if (!params)
             return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the parameters of %s",
                            kernel->name);

@@ -11,7 +11,6 @@
 typedef struct reader {
     kr__bytes bytes;
     kr__archive *archive;
-    size_t room;
     const char *names; /* the member with the names that are too long for a header; NULL: none yet */
     size_t names_bytes;
     kr_error *err;
@@ -67,18 +66,15 @@ static bool is_table(reader *r, const struct ar_hdr *header, size_t at, size_t e
 static kr_status add_member(reader *r, const struct ar_hdr *header, size_t at, size_t end)
 {
     kr__archive *archive = r->archive;
-    if (archive->n_members == r->room) {
-        r->room = r->room ? 2 * r->room : 16;
-        kr__archive_member *grown = reallocarray(archive->members, r->room, sizeof *grown);
-        if (!grown)
-            return KR_FAIL(r->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu members", r->room);
-        archive->members = grown;
-    }
+    kr__archive_member *grown = kr__grow(archive->members, archive->n_members, sizeof *grown);
+    if (!grown)
+        return KR_FAIL(r->err, KR_OUT_OF_HOST_MEMORY, "no memory for member %zu", archive->n_members);
+    archive->members = grown;
     const char *name = read_name(r, header, &at, end);
     if (!name)
         return KR_FAIL(r->err, KR_OUT_OF_HOST_MEMORY, "no memory for the name of a member");
     if (strncmp(name, "__.SYMDEF", 9) != 0) /* BSD's table of symbols with its name before it */
-        archive->members[archive->n_members++] = (kr__archive_member){name, at, end - at};
+        grown[archive->n_members++] = (kr__archive_member){name, at, end - at};
     return KR_OK;
 }
 

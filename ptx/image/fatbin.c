@@ -152,7 +152,7 @@ static kr_status read_entries(kr__bytes *bytes, size_t at, size_t end, kr__fatbi
         kr_status status = read_entry(bytes, at, end, &entry, &at, err);
         if (status)
             return status;
-        kr__fatbin_entry *grown = realloc(fatbin->entries, (fatbin->n_entries + 1) * sizeof *grown);
+        kr__fatbin_entry *grown = kr__grow(fatbin->entries, fatbin->n_entries, sizeof *grown);
         if (!grown)
             return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for fatbin entry %zu", fatbin->n_entries);
         fatbin->entries = grown;

@@ -21,21 +21,17 @@ static const char beginning[8] = {0x50, (char)0xed, 0x55, (char)0xba, 1, 0, 16, 
 typedef struct finder {
     kr__elf elf;
     kr__host *host;
-    size_t room;
     kr_error *err;
 } finder;
 
 static kr_status add_part(finder *f, size_t at, size_t end, const char *section)
 {
     kr__host *host = f->host;
-    if (host->n_parts == f->room) {
-        f->room = f->room ? 2 * f->room : 16;
-        kr__host_part *grown = reallocarray(host->parts, f->room, sizeof *grown);
-        if (!grown)
-            return KR_FAIL(f->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu fatbins", f->room);
-        host->parts = grown;
-    }
-    host->parts[host->n_parts++] = (kr__host_part){at, end, section};
+    kr__host_part *grown = kr__grow(host->parts, host->n_parts, sizeof *grown);
+    if (!grown)
+        return KR_FAIL(f->err, KR_OUT_OF_HOST_MEMORY, "no memory for fatbin %zu", host->n_parts);
+    host->parts = grown;
+    grown[host->n_parts++] = (kr__host_part){at, end, section};
     return KR_OK;
 }
 

@@ -21,9 +21,6 @@ typedef struct scanner {
     word next; /* the current word */
     bool is_extern;
     kr__ptx_outline *outline;
-    kr_image_kernel *kernels; /* the outline's, with room to grow */
-    kr_image_variable *variables;
-    size_t room_kernels, room_variables;
     kr_status status; /* once it is an error nothing moves any more: `next` is the end */
     kr_error *err;
 } scanner;
@@ -230,36 +227,22 @@ static declaration take_declaration(scanner *s)
     return d;
 }
 
-/* One more of `size` bytes at the end of *list; NULL: no memory. */
-static void *grow(void **list, size_t n, size_t *room, size_t size)
-{
-    if (n == *room) {
-        const size_t more = n ? 2 * n : 16;
-        void *grown = reallocarray(*list, more, size);
-        if (!grown)
-            return NULL;
-        *list = grown;
-        *room = more;
-    }
-    return memset((char *)*list + n * size, 0, size);
-}
-
 static void read_params(scanner *s, kr_image_kernel *kernel)
 {
-    void *params = NULL;
-    size_t room = 0;
+    kr_image_param *params = NULL;
     uint64_t end = 0;
     while (take(s, ".param")) {
         const char *at = s->next.at;
         const declaration d = take_declaration(s);
-        kr_image_param *param = grow(&params, kernel->n_params, &room, sizeof *param);
+        kr_image_param *grown = kr__grow(params, kernel->n_params, sizeof *grown);
         const uint64_t padding = d.alignment ? (d.alignment - end % d.alignment) % d.alignment : 0;
-        if (!param)
+        params = grown ? grown : params;
+        if (!grown)
             fail_memory(s, "the parameters");
         else if (__builtin_add_overflow(end, padding, &end))
             fail(s, at, "parameters of less than 2^64 bytes");
         else
-            kernel->n_params++, *param = (kr_image_param){end, d.bytes};
+            params[kernel->n_params++] = (kr_image_param){end, d.bytes};
         if (__builtin_add_overflow(end, d.bytes, &end))
             fail(s, at, "parameters of less than 2^64 bytes");
         if (!take(s, ","))
@@ -321,13 +304,24 @@ static void read_kernel(scanner *s)
         return;
     }
     skip_block(s);
-    void *list = s->kernels;
-    kr_image_kernel *to = grow(&list, s->outline->n_kernels, &s->room_kernels, sizeof *to);
-    s->kernels = list;
-    if (!to)
+    kr_image_kernel *grown = kr__grow(s->outline->kernels, s->outline->n_kernels, sizeof *grown);
+    if (!grown) {
         fail_memory(s, "the kernels");
-    else
-        s->outline->n_kernels++, *to = kernel;
+        return;
+    }
+    s->outline->kernels = grown;
+    grown[s->outline->n_kernels++] = kernel;
+}
+
+static void add_variable(scanner *s, const declaration *d, bool is_const)
+{
+    kr_image_variable *grown = kr__grow(s->outline->variables, s->outline->n_variables, sizeof *grown);
+    if (!grown) {
+        fail_memory(s, "the variables");
+        return;
+    }
+    s->outline->variables = grown;
+    grown[s->outline->n_variables++] = (kr_image_variable){d->name, d->bytes, is_const};
 }
 
 static void read_variables(scanner *s, bool is_const)
@@ -335,13 +329,8 @@ static void read_variables(scanner *s, bool is_const)
     const bool is_extern = s->is_extern;
     declaration d = take_declaration(s);
     for (;;) {
-        void *list = s->variables;
-        kr_image_variable *to = grow(&list, s->outline->n_variables, &s->room_variables, sizeof *to);
-        s->variables = list;
-        if (!to)
-            fail_memory(s, "the variables");
-        else if (!is_extern && !s->status)
-            s->outline->n_variables++, *to = (kr_image_variable){d.name, d.bytes, is_const};
+        if (!is_extern && !s->status)
+            add_variable(s, &d, is_const);
         skip_to(s, ",;");
         if (!take(s, ","))
             break;
@@ -391,8 +380,6 @@ kr_status kr__ptx_outline_read(const char *text, size_t bytes, kr__ptx_outline *
     if (!kr__ptx_head_read(text, bytes, &outline->head))
         fail(&s, s.next.at, ".version");
     read_module(&s);
-    outline->kernels = s.kernels;
-    outline->variables = s.variables;
     if (s.status)
         kr__ptx_outline_free(&outline);
     else

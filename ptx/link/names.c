@@ -18,25 +18,18 @@ typedef struct definition {
 typedef struct definitions {
     kr__arena arena;
     definition *list;
-    size_t n, capacity;
+    size_t n;
     bool failed; /* out of memory */
 } definitions;
 
 static void define(definitions *to, const char *name, const kr__link_part *part)
 {
-    if (to->n == to->capacity) {
-        const size_t capacity = to->capacity ? 2 * to->capacity : 64;
-        definition *list = realloc(to->list, capacity * sizeof *list);
-        if (!list) {
-            to->failed = true;
-            return;
-        }
-        to->list = list;
-        to->capacity = capacity;
-    }
-    const char *copy = kr__arena_text(&to->arena, name, strlen(name));
+    definition *grown = kr__grow(to->list, to->n, sizeof *grown);
+    const char *copy = grown ? kr__arena_text(&to->arena, name, strlen(name)) : NULL;
+    if (grown)
+        to->list = grown;
     if (copy)
-        to->list[to->n++] = (definition){copy, part->name};
+        grown[to->n++] = (definition){copy, part->name};
     to->failed |= !copy;
 }
 

@@ -65,6 +65,10 @@ kr_status kr__while(kr_error *err, kr_status status, const char *format, ...) KR
 /* calloc with an overflow check; NULL fills err (KR_OUT_OF_HOST_MEMORY, with the bytes). */
 void *kr__alloc(size_t n, size_t size, kr_error *err);
 
+/* A list of n with room for one more: itself or, where n is 0 or a power of two, what it was moved to. NULL:
+ * out of memory, and the list is as it was. For lists that grow by this alone. */
+void *kr__grow(void *list, size_t n, size_t size);
+
 /* An arena: many small allocations freed at once. Zero-initialised is empty. Not thread-safe. */
 typedef struct kr__arena_block kr__arena_block;
 typedef struct kr__arena {

@@ -12,6 +12,11 @@ void *kr__alloc(size_t n, size_t size, kr_error *err)
     return memory;
 }
 
+void *kr__grow(void *list, size_t n, size_t size)
+{
+    return n & (n - 1) ? list : reallocarray(list, n ? 2 * n : 1, size);
+}
+
 struct kr__arena_block {
     kr__arena_block *previous;
     size_t used, capacity; /* bytes of data */

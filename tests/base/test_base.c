@@ -179,6 +179,22 @@ START_TEST(allocations_that_overflow)
 }
 END_TEST
 
+START_TEST(lists_grow)
+{
+    size_t *list = NULL;
+    for (size_t n = 0; n < 1000; n++) {
+        list = kr__grow(list, n, sizeof *list);
+        ck_assert_ptr_nonnull(list);
+        list[n] = n;
+    }
+    for (size_t i = 0; i < 1000; i++)
+        ck_assert_uint_eq(list[i], i);
+    ck_assert_ptr_null(kr__grow(list, (size_t)1 << 62, sizeof *list)); /* and the list stays */
+    ck_assert_uint_eq(list[999], 999);
+    free(list);
+}
+END_TEST
+
 START_TEST(arenas)
 {
     kr__arena arena = {0};
@@ -391,6 +407,7 @@ int main(void)
     tcase_add_test(tc, suggestions);
     tcase_add_test(tc, globs);
     tcase_add_test(tc, allocations_that_overflow);
+    tcase_add_test(tc, lists_grow);
     tcase_add_test(tc, arenas);
     tcase_add_test(tc, files);
     tcase_add_test(tc, prints);
