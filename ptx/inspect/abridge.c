@@ -101,21 +101,31 @@ static const char *skip_blanks(const char *at, const char *end)
 /* ".shared::cta" is one word. */
 static const char *word_end(const char *at, const char *end)
 {
-    while (at < end && (class_of(*at) >= DIGIT || (*at == ':' && end - at >= 2 && at[1] == ':')))
-        at += *at == ':' ? 2 : 1;
-    return at;
+    for (;;) {
+        while (at < end && class_of(*at) >= DIGIT)
+            at++;
+        if (end - at < 2 || at[0] != ':' || at[1] != ':')
+            return at;
+        at += 2;
+    }
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    return (hash ^ value) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
 }
 
 static uint64_t mix_text(uint64_t hash, const char *at, const char *end)
 {
-    for (; at < end; at++)
-        hash = mix(hash, (unsigned char)*at);
-    return hash;
+    uint64_t value;
+    for (; end - at >= (ptrdiff_t)sizeof value; at += sizeof value) {
+        memcpy(&value, at, sizeof value);
+        hash = mix(hash, value);
+    }
+    for (value = 0; at < end; at++)
+        value = value << 8 | (unsigned char)*at;
+    return mix(hash, value);
 }
 
 /* A word that means something by itself counts as it is written: one with a dot or, as of special registers,
@@ -128,14 +138,22 @@ static uint64_t mix_word(uint64_t hash, const char *at, const char *end)
         return mix(hash, 'x');
     while (*at == '%' && end > at + 1 && class_of(end[-1]) == DIGIT)
         end--;
-    return mix(mix_text(hash, at, end), ' ');
+    return mix_text(hash, at, end);
+}
+
+static bool is_one_of(char c, const char *marks)
+{
+    for (; *marks; marks++)
+        if (*marks == c)
+            return true;
+    return false;
 }
 
 /* Up to one of the marks outside of vectors, and what the text until there is like. */
 static const char *measure(const char *at, const char *end, const char *marks, uint64_t *hash)
 {
     size_t depth = 0;
-    while ((at = skip_blanks(at, end)) < end && (depth || !strchr(marks, *at))) {
+    while ((at = skip_blanks(at, end)) < end && (depth || !is_one_of(*at, marks))) {
         const char *next = class_of(*at) >= DIGIT ? word_end(at, end) : *at == '"' ? skip(at, end) : at + 1;
         if (class_of(*at) >= DIGIT)
             *hash = mix_word(*hash, at, next);
@@ -154,19 +172,18 @@ static void copy(abridger *a, const char *end)
     a->at = end;
 }
 
+static void copy_line(abridger *a, const char *end)
+{
+    copy(a, end);
+    kr__text_add_bytes(a->to, "\n", 1);
+}
+
 /* ---- bodies ---- */
 
 static bool begins(const abridger *a, const char *word)
 {
     const size_t n = strlen(word);
     return (size_t)(a->end - a->at) > n && memcmp(a->at, word, n) == 0 && class_of(a->at[n]) < DIGIT;
-}
-
-/* A label's colon; NULL: this is no label. */
-static const char *label_end(const abridger *a)
-{
-    const char *at = skip_blanks(word_end(a->at, a->end), a->end);
-    return at < a->end && *at == ':' ? at + 1 : NULL;
 }
 
 /* Past `@p` or `@!p`, which is before some instructions. */
@@ -180,18 +197,20 @@ static const char *skip_guard(const char *at, const char *end)
     return skip_blanks(word_end(at, end), end);
 }
 
-/* One instruction or `.loc`, which a line's end ends. Is it kept? */
-static bool abridge_statement(abridger *a)
+/* One instruction or `.loc`, which a line's end ends; `rest`: past its first word. Is it kept? */
+static bool abridge_statement(abridger *a, const char *rest)
 {
-    const bool is_loc = begins(a, ".loc");
-    const char *name = skip_guard(a->at, a->end), *rest = word_end(name, a->end);
+    const bool is_loc = *a->at == '.';
+    const char *name = skip_guard(a->at, a->end);
+    if (name != a->at)
+        rest = word_end(name, a->end);
     uint64_t hash = mix_text(1 + (name != a->at), name, rest);
     const char *line_end = is_loc ? memchr(rest, '\n', (size_t)(a->end - rest)) : NULL;
     const char *end = measure(rest, line_end ? line_end : a->end, is_loc ? "" : ";", &hash);
     end += end < a->end;
     const bool kept = is_new(a, hash);
     if (kept)
-        copy(a, end);
+        copy_line(a, end);
     a->at = end;
     return kept;
 }
@@ -203,22 +222,21 @@ static bool abridge_body(abridger *a)
     size_t depth = 0;
     do {
         a->at = skip_blanks(a->at, a->end);
-        const char *label = a->at < a->end ? label_end(a) : NULL;
-        uint64_t unused = 0;
         if (a->at == a->end)
             break;
+        const char *word = word_end(a->at, a->end), *mark = skip_blanks(word, a->end);
+        uint64_t unused = 0;
         if (*a->at == '{' || *a->at == '}') {
             depth += *a->at == '{' ? 1 : -(size_t)1;
-            copy(a, a->at + 1);
-        } else if (label) {
-            copy(a, label);
+            copy_line(a, a->at + 1);
+        } else if (mark < a->end && *mark == ':') { /* a label */
+            copy_line(a, mark + 1);
         } else if (*a->at == '.' && !begins(a, ".loc")) {
             const char *end = measure(a->at, a->end, ";", &unused);
-            copy(a, end + (end < a->end));
+            copy_line(a, end + (end < a->end));
         } else {
-            any = abridge_statement(a) || any;
+            any = abridge_statement(a, word) || any;
         }
-        kr__text_add_bytes(a->to, "\n", 1);
     } while (depth);
     return any;
 }
