@@ -147,7 +147,7 @@ int cli_print(json_t *whole, int code);
 void write_json(json_t *line, size_t flags);
 /* A large document is made in pieces, so that one of them at a time is more than its text: writes a piece and
  * frees it; prints the whole. */
-void add_json(FILE *to, json_t *piece);
+void add_json(FILE *to, json_t *piece, size_t flags);
 int cli_print_text(const char *text, int code);
 void flush_json(void); /* where somebody waits for the line */
 /* At the start: no file that is opened later takes the place of a standard one that is closed. */

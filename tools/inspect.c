@@ -36,57 +36,70 @@ static json_t *positive(uint64_t value)
     return value ? json_integer((json_int_t)value) : json_null();
 }
 
-static json_t *extent(const unsigned of[3])
+/* Kernels and variables come by the hundred thousand: they are written, not made first. */
+
+static void add_integer(FILE *to, const char *key, uint64_t value, bool is_known)
 {
-    return product(of) ? json_dim3(of) : json_null();
+    if (is_known)
+        fprintf(to, ", \"%s\": %" JSON_INTEGER_FORMAT, key, (json_int_t)value);
+    else
+        fprintf(to, ", \"%s\": null", key);
 }
 
-static json_t *kernel_json(const kr_image_kernel *kernel, bool is_machine_code)
+static void add_extent(FILE *to, const char *key, const unsigned of[3])
 {
-    json_t *params = json_array(), *entry;
+    fprintf(to, ", \"%s\": ", key);
+    add_json(to, product(of) ? json_dim3(of) : json_null(), 0);
+}
+
+static void add_kernel(FILE *to, const kr_image_kernel *kernel, bool is_machine_code)
+{
+    fputs("{\"name\": ", to);
+    add_json(to, json_any_text(kernel->name), 0);
+    fputs(", \"params\": [", to);
     for (size_t i = 0; i < kernel->n_params; i++)
-        json_array_append_new(params, json_pack("{s:I, s:I}", "offset", (json_int_t)kernel->params[i].offset,
-                                                "size", (json_int_t)kernel->params[i].bytes));
-    entry = json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name", json_any_text(kernel->name),
-                      "params", params, "param_bytes", (json_int_t)kernel->param_bytes, "max_threads",
-                      positive(max_threads(kernel)), "required_threads", extent(kernel->required_threads),
-                      "cluster", extent(kernel->cluster), "max_cluster", positive(kernel->max_cluster),
-                      "max_registers", positive((unsigned)kernel->max_registers));
-    const struct {
-        const char *key;
-        uint64_t value;
-    } decided[] = {{"registers", (unsigned)kernel->registers},
-                   {"shared_bytes", kernel->shared_bytes},
-                   {"local_bytes", kernel->local_bytes},
-                   {"barriers", (unsigned)kernel->barriers},
-                   {"code_bytes", kernel->code_bytes}};
-    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
-        json_object_set_new(entry, decided[i].key,
-                            is_machine_code ? json_integer((json_int_t)decided[i].value) : json_null());
-    return entry;
+        fprintf(to, "%s{\"offset\": %" JSON_INTEGER_FORMAT ", \"size\": %" JSON_INTEGER_FORMAT "}",
+                i ? ", " : "", (json_int_t)kernel->params[i].offset, (json_int_t)kernel->params[i].bytes);
+    fputs("]", to);
+    add_integer(to, "param_bytes", kernel->param_bytes, true);
+    add_integer(to, "max_threads", max_threads(kernel), max_threads(kernel));
+    add_extent(to, "required_threads", kernel->required_threads);
+    add_extent(to, "cluster", kernel->cluster);
+    add_integer(to, "max_cluster", kernel->max_cluster, kernel->max_cluster);
+    add_integer(to, "max_registers", (unsigned)kernel->max_registers, kernel->max_registers);
+    add_integer(to, "registers", (unsigned)kernel->registers, is_machine_code);
+    add_integer(to, "shared_bytes", kernel->shared_bytes, is_machine_code);
+    add_integer(to, "local_bytes", kernel->local_bytes, is_machine_code);
+    add_integer(to, "barriers", (unsigned)kernel->barriers, is_machine_code);
+    add_integer(to, "code_bytes", kernel->code_bytes, is_machine_code);
+    fputs("}", to);
 }
 
-static json_t *variable_json(const kr_image_variable *variable)
+static void add_variable(FILE *to, const kr_image_variable *variable)
 {
-    return json_pack("{s:o, s:o, s:s}", "name", json_any_text(variable->name), "bytes",
-                     positive(variable->bytes), "space", variable->is_const ? "const" : "global");
+    fputs("{\"name\": ", to);
+    add_json(to, json_any_text(variable->name), 0);
+    add_integer(to, "bytes", variable->bytes, variable->bytes);
+    fprintf(to, ", \"space\": \"%s\"}", variable->is_const ? "const" : "global");
 }
 
-static json_t *image_json(const kr_image_info *info, const kr_image_contents *c)
+/* Its members before those of what it holds. */
+static json_t *place_json(const kr_image_info *info)
 {
-    char isa[16], min_isa[16], driver[16], min_driver[16], toolkit[16], arch[24], min_target[24];
+    char isa[16], arch[24];
+    return json_pack("{s:s, s:o, s:o, s:I, s:b, s:s, s:I, s:I}", "kind", kr_image_kind_name(info->kind),
+                     "arch", json_text(known_arch(info->kind, info->arch, arch)), "isa",
+                     json_text(isa_text(info->isa, isa)), "bytes", (json_int_t)info->bytes, "compressed",
+                     info->compression != KR_STORED, "compression", kr_compression_name(info->compression),
+                     "stored_bytes", (json_int_t)info->stored_bytes, "offset", (json_int_t)info->offset);
+}
+
+/* Those after them. */
+static json_t *needs_json(const kr_image_info *info, const kr_image_contents *c)
+{
+    char min_isa[16], driver[16], min_driver[16], toolkit[16], min_target[24];
     const bool is_cubin = info->kind == KR_IMAGE_CUBIN;
-    json_t *entries = json_array(), *globals = json_array();
-    for (size_t i = 0; i < c->n_kernels; i++)
-        json_array_append_new(entries, kernel_json(&c->kernels[i], is_cubin));
-    for (size_t i = 0; i < c->n_variables; i++)
-        json_array_append_new(globals, variable_json(&c->variables[i]));
-    json_t *image = json_pack(
-        "{s:s, s:o, s:o, s:I, s:b, s:s, s:I, s:I, s:o, s:o}", "kind", kr_image_kind_name(info->kind), "arch",
-        json_text(known_arch(info->kind, info->arch, arch)), "isa", json_text(isa_text(info->isa, isa)),
-        "bytes", (json_int_t)info->bytes, "compressed", info->compression != KR_STORED, "compression",
-        kr_compression_name(info->compression), "stored_bytes", (json_int_t)info->stored_bytes, "offset",
-        (json_int_t)info->offset, "entries", entries, "globals", globals);
+    json_t *needs = json_object();
     const struct {
         const char *key, *text;
     } texts[] = {{"min_isa", isa_text(c->min_isa, min_isa)},
@@ -100,12 +113,12 @@ static json_t *image_json(const kr_image_info *info, const kr_image_contents *c)
                  {"options", info->options},
                  {"flags", info->flags}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        json_object_set_new(image, texts[i].key, json_text(texts[i].text));
-    json_object_set_new(image, "abi", positive((unsigned)c->abi));
-    json_object_set_new(image, "address_bits", positive((unsigned)c->address_bits));
-    json_object_set_new(image, "fatbin_kind", positive(info->fatbin_kind));
-    json_object_set_new(image, "relocatable", is_cubin ? json_boolean(c->is_relocatable) : json_null());
-    return image;
+        json_object_set_new(needs, texts[i].key, json_text(texts[i].text));
+    json_object_set_new(needs, "abi", positive((unsigned)c->abi));
+    json_object_set_new(needs, "address_bits", positive((unsigned)c->address_bits));
+    json_object_set_new(needs, "fatbin_kind", positive(info->fatbin_kind));
+    json_object_set_new(needs, "relocatable", is_cubin ? json_boolean(c->is_relocatable) : json_null());
+    return needs;
 }
 
 /* ---- text ---- */
@@ -177,6 +190,11 @@ static void print_image(const kr_image_info *info, const kr_image_contents *c, s
 
 /* ---- the command ---- */
 
+/* What a pack says of an image; "" where it lies in none. */
+typedef struct image_origin {
+    const char *op, *type, *variant;
+} image_origin;
+
 /* What has been said, and of what: a pack's images are inspected one by one. */
 typedef struct report {
     FILE *to; /* the array of JSON; NULL: as text */
@@ -185,25 +203,48 @@ typedef struct report {
     size_t base; /* where the inspected bytes begin in the file */
 } report;
 
+static void say_image_json(const report *r, const kr_image_info *info, const kr_image_contents *c,
+                           const image_origin *of)
+{
+    FILE *to = r->to;
+    json_t *needs = needs_json(info, c);
+    json_object_set_new(needs, "op", json_text(of->op));
+    json_object_set_new(needs, "type", json_text(of->type));
+    json_object_set_new(needs, "variant", json_text(of->variant));
+    fputs(r->n ? ",\n  {" : "\n  {", to);
+    add_json(to, place_json(info), JSON_EMBED);
+    fputs(", \"entries\": [", to);
+    for (size_t i = 0; i < c->n_kernels; i++) {
+        fputs(i ? ", " : "", to);
+        add_kernel(to, &c->kernels[i], info->kind == KR_IMAGE_CUBIN);
+    }
+    fputs("], \"globals\": [", to);
+    for (size_t i = 0; i < c->n_variables; i++) {
+        fputs(i ? ", " : "", to);
+        add_variable(to, &c->variables[i]);
+    }
+    fputs("], ", to);
+    add_json(to, needs, JSON_EMBED);
+    fputs("}", to);
+}
+
+static void say_image_text(const report *r, const kr_image_info *info, const kr_image_contents *c,
+                           const image_origin *of)
+{
+    print_image(info, c, r->n);
+    if (*of->op)
+        printf("    of %s%s%s, variant %s\n", of->op, *of->type ? "." : "", of->type, of->variant);
+}
+
 static void say_image(report *r, const kr_image_info *info, const kr_image_contents *contents)
 {
     kr_image_info in_file = *info;
     in_file.offset += r->base;
     const kr_op *op = r->of_pack ? r->of_pack->op : NULL;
-    const char *type = op && op->n_types ? kr_type_name(op->types[r->of_pack->type_index]) : "";
-    const char *variant = op ? op->variants[r->of_pack->variant].name : "";
-    if (r->to) {
-        json_t *image = image_json(&in_file, contents);
-        json_object_set_new(image, "op", json_text(op ? op->name : ""));
-        json_object_set_new(image, "type", json_text(type));
-        json_object_set_new(image, "variant", json_text(variant));
-        fputs(r->n ? ",\n  " : "\n  ", r->to);
-        add_json(r->to, image);
-    } else {
-        print_image(&in_file, contents, r->n);
-        if (op)
-            printf("    of %s%s%s, variant %s\n", op->name, *type ? "." : "", type, variant);
-    }
+    const image_origin of = {op ? op->name : "",
+                             op && op->n_types ? kr_type_name(op->types[r->of_pack->type_index]) : "",
+                             op ? op->variants[r->of_pack->variant].name : ""};
+    (r->to ? say_image_json : say_image_text)(r, &in_file, contents, &of);
     r->n++;
 }
 
@@ -275,9 +316,9 @@ static kr_status say_json(const subject *s, int code, kr_error *err)
     size_t bytes;
     report r = {.to = tool_memory_file(&text, &bytes)};
     fputs("{\"kind\": ", r.to);
-    add_json(r.to, json_string(kr_inspection_kind(s->inspection)));
+    add_json(r.to, json_string(kr_inspection_kind(s->inspection)), 0);
     fputs(", \"reason\": ", r.to);
-    add_json(r.to, json_text(s->reason));
+    add_json(r.to, json_text(s->reason), 0);
     fputs(", \"images\": [", r.to);
     const kr_status status = say_all(&r, s, err);
     fputs("]}", r.to);

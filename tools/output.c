@@ -121,9 +121,13 @@ void write_json(json_t *line, size_t flags)
     json_decref(line);
 }
 
-void add_json(FILE *to, json_t *piece)
+void add_json(FILE *to, json_t *piece, size_t flags)
 {
-    unsaid = json_dumpf(piece, to, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) != 0 || unsaid;
+    char *text = json_dumps(piece, flags | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    if (text)
+        fputs(text, to);
+    unsaid = unsaid || !text;
+    free(text);
     json_decref(piece);
 }
 
