@@ -128,17 +128,22 @@ static uint64_t mix_text(uint64_t hash, const char *at, const char *end)
     return mix(hash, value);
 }
 
-/* A word that means something by itself counts as it is written: one with a dot or, as of special registers,
- * with %, but for the number at its end. Of names and numbers only that they are there counts. */
-static uint64_t mix_word(uint64_t hash, const char *at, const char *end)
+/* Past a word. One that means something by itself counts as it is written: one with a dot or, as of special
+ * registers, with %, but for the digits in that. Of names and numbers only that they are there counts. */
+static const char *pass_word(const char *at, const char *end, uint64_t *hash)
 {
-    if (class_of(*at) == DIGIT)
-        return mix(hash, '0');
-    if (*at != '.' && *at != '%')
-        return mix(hash, 'x');
-    while (*at == '%' && end > at + 1 && class_of(end[-1]) == DIGIT)
-        end--;
-    return mix_text(hash, at, end);
+    const char *begin = at;
+    uint64_t letters = 0;
+    if (*at == '%') {
+        for (; at < end && class_of(*at) >= DIGIT; at++)
+            letters = class_of(*at) == DIGIT ? letters : (letters << 8 | letters >> 56) ^ (unsigned char)*at;
+        *hash = mix(*hash, letters);
+    } else {
+        at = word_end(at, end);
+        *hash =
+            *begin == '.' ? mix_text(*hash, begin, at) : mix(*hash, class_of(*begin) == DIGIT ? '0' : 'x');
+    }
+    return at;
 }
 
 static bool is_one_of(char c, const char *marks)
@@ -154,14 +159,14 @@ static const char *measure(const char *at, const char *end, const char *marks, u
 {
     size_t depth = 0;
     while ((at = skip_blanks(at, end)) < end && (depth || !is_one_of(*at, marks))) {
-        const char *next = class_of(*at) >= DIGIT ? word_end(at, end) : *at == '"' ? skip(at, end) : at + 1;
-        if (class_of(*at) >= DIGIT)
-            *hash = mix_word(*hash, at, next);
-        else
-            *hash = mix(*hash, (unsigned char)*at);
         depth += *at == '{';
         depth -= depth && *at == '}';
-        at = next;
+        if (class_of(*at) >= DIGIT) {
+            at = pass_word(at, end, hash);
+        } else {
+            *hash = mix(*hash, (unsigned char)*at);
+            at = *at == '"' ? skip(at, end) : at + 1;
+        }
     }
     return at;
 }
