@@ -14,7 +14,8 @@ typedef struct abridger {
     kr__text *to;
     uint64_t *seen; /* hashes of what was kept; 0: free */
     size_t n_seen, room;
-    bool failed; /* no memory */
+    bool all_kernels; /* are kept */
+    bool failed;      /* no memory */
 } abridger;
 
 /* ---- what was seen ---- */
@@ -272,7 +273,7 @@ static void abridge_module(abridger *a)
         if (is_entry || (has_block && declares(a->at, mark, ".func"))) {
             copy(a, mark);
             const bool any = abridge_body(a), is_first = is_new(a, hash);
-            if (is_entry && !any && !is_first)
+            if (is_entry && !any && !is_first && !a->all_kernels)
                 a->to->bytes = before;
         } else if (has_block) { /* a section, which ends where the next declaration begins */
             copy(a, measure(mark, a->end, ".", &hash));
@@ -283,9 +284,9 @@ static void abridge_module(abridger *a)
     }
 }
 
-bool kr__ptx_abridge(const char *text, size_t bytes, kr__text *to)
+bool kr__ptx_abridge(const char *text, size_t bytes, bool all_kernels, kr__text *to)
 {
-    abridger a = {.at = text, .end = text + bytes, .to = to};
+    abridger a = {.at = text, .end = text + bytes, .to = to, .all_kernels = all_kernels};
     abridge_module(&a);
     free(a.seen);
     return !a.failed && !to->failed;

@@ -61,14 +61,24 @@ static kr_status driver_of_cubin(const kr__cubin *cubin, int *ret_driver, kr_err
 
 /* ---- kinds ---- */
 
-static kr_status read_needs(const char *text, size_t bytes, kr_image_contents *c, kr_error *err)
+static kr_status needs_of_abridged(const char *text, size_t bytes, bool all_kernels, kr_image_contents *c,
+                                   kr_error *err)
 {
     kr__text abridged = {0};
-    kr_status status = kr__ptx_abridge(text, bytes, &abridged)
-                           ? needs_of(abridged.data, abridged.bytes, &c->min_isa, &c->min_target, err)
-                           : KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs");
-    c->min_driver = c->min_isa ? kr__isa_driver(c->min_isa) : 0;
+    const kr_status status = kr__ptx_abridge(text, bytes, all_kernels, &abridged)
+                                 ? needs_of(abridged.data, abridged.bytes, &c->min_isa, &c->min_target, err)
+                                 : KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs");
     kr__text_free(&abridged);
+    return status;
+}
+
+/* Where nothing is known without the kernels that add nothing, one of them may be launched by another. */
+static kr_status read_needs(const char *text, size_t bytes, kr_image_contents *c, kr_error *err)
+{
+    kr_status status = needs_of_abridged(text, bytes, false, c, err);
+    if (!status && !c->min_isa)
+        status = needs_of_abridged(text, bytes, true, c, err);
+    c->min_driver = c->min_isa ? kr__isa_driver(c->min_isa) : 0;
     return status;
 }
 

@@ -17,7 +17,8 @@ struct kr_inspection {
     kr__arena arena; /* texts */
 };
 
-/* PTX that needs what `text` needs: of it, what is like nothing before. false: no memory. */
-bool kr__ptx_abridge(const char *text, size_t bytes, kr__text *to);
+/* PTX that needs what `text` needs: of it, what is like nothing before; with or without the kernels that add
+ * nothing. false: no memory. */
+bool kr__ptx_abridge(const char *text, size_t bytes, bool all_kernels, kr__text *to);
 
 #endif

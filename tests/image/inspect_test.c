@@ -375,6 +375,7 @@ START_TEST(ptx_needs)
         {"add.u32 %r, %r, 1; } .entry l() { .reg .b32 %r; add.u32 %r, %r, 2; shfl.sync.idx.b32 %r, %r, 0, "
          "31, -1;",
          60, 9000},
+        {"} .entry l() { ret; } .entry m() { ret; } .entry n() { .reg .b64 %q; mov.b64 %q, m;", 30, 0},
         {"L: @!%p bra L; { .reg .b32 %q; shfl.sync.idx.b32 %q, %q, 0, 31, -1; }", 60, 9000},
     };
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
