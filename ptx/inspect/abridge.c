@@ -2,7 +2,8 @@
 /*
  * What PTX needs follows from which instructions, directives and types it has, not from how often. So of
  * statements that differ in names and numbers alone the first is kept, and of kernels that add nothing, none:
- * what is left of a hundred megabytes is parsed in no time and little memory.
+ * what is left of a hundred megabytes is parsed in no time and little memory. Nor does it count how many
+ * numbers a table has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -262,6 +263,30 @@ static bool declares(const char *at, const char *end, const char *word)
     return false;
 }
 
+/* Past all further numbers of a list. */
+static const char *skip_numbers(const char *at, const char *end)
+{
+    for (;;) {
+        const char *comma = skip_blanks(at, end);
+        const char *next = comma < end && *comma == ',' ? skip_blanks(comma + 1, end) : end;
+        if (next == end || class_of(*next) != DIGIT)
+            return at;
+        at = word_end(next, end);
+    }
+}
+
+/* Of numbers in a row the first: what is left out of a list is zero. */
+static void abridge_values(abridger *a)
+{
+    while ((a->at = skip_blanks(a->at, a->end)) < a->end && *a->at != ';') {
+        const bool is_number = class_of(*a->at) == DIGIT;
+        const char *end = word_end(a->at, a->end);
+        copy_line(a, end > a->at ? end : a->at + 1);
+        if (is_number)
+            a->at = skip_numbers(a->at, a->end);
+    }
+}
+
 static void abridge_module(abridger *a)
 {
     while (a->at < a->end) {
@@ -275,11 +300,18 @@ static void abridge_module(abridger *a)
             const bool any = abridge_body(a), is_first = is_new(a, hash);
             if (is_entry && !any && !is_first && !a->all_kernels)
                 a->to->bytes = before;
-        } else if (has_block) { /* a section, which ends where the next declaration begins */
-            copy(a, measure(mark, a->end, ".", &hash));
+        } else if (has_block) { /* which ends where the next declaration begins; debug data says nothing */
+            const char *end = measure(mark, a->end, ".", &hash);
+            if (declares(a->at, mark, ".section")) {
+                copy(a, mark + 1);
+                a->at = end;
+                kr__text_add_bytes(a->to, "}\n", 2);
+            }
+            copy(a, end);
         } else {
-            mark = measure(mark, a->end, ";", &hash);
-            copy(a, mark + (mark < a->end));
+            copy(a, mark);
+            abridge_values(a);
+            copy(a, a->at + (a->at < a->end));
         }
     }
 }

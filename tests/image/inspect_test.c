@@ -376,6 +376,9 @@ START_TEST(ptx_needs)
          "31, -1;",
          60, 9000},
         {"} .entry l() { ret; } .entry m() { ret; } .entry n() { .reg .b64 %q; mov.b64 %q, m;", 30, 0},
+        {"} .global .b32 t[2][2] = {{1, 2}, {3, 4}}; .section .debug_x { .b8 1, 2\nL: .b32 L }\n.global "
+         ".u64 a[5] = {1, 2, t, 3, -4}; .global .attribute(.managed) .u32 m; .func f() {",
+         40, 0},
         {"L: @!%p bra L; { .reg .b32 %q; shfl.sync.idx.b32 %q, %q, 0, 31, -1; }", 60, 9000},
     };
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
