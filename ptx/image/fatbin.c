@@ -188,15 +188,11 @@ static kr_status add_one(const void *file, size_t at, size_t end, kr__fatbin *fa
     return read_entries(&bytes, at + head, *ret_end, fatbin, err);
 }
 
-kr_status kr__fatbin_add(const void *file, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err)
+kr_status kr__fatbin_next(const void *file, size_t *at, size_t end, kr__fatbin *fatbin, kr_error *err)
 {
-    kr_status status;
-    do {
-        status = add_one(file, at, end, fatbin, &at, err);
-        while (!status && at < end &&
-               ((const uint8_t *)file)[at] == 0) /* padding between concatenated fatbins */
-            at++;
-    } while (!status && at < end);
+    const kr_status status = add_one(file, *at, end, fatbin, at, err);
+    while (!status && *at < end && ((const uint8_t *)file)[*at] == 0)
+        ++*at;
     return status;
 }
 
@@ -205,7 +201,11 @@ kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **re
     kr__fatbin *fatbin = kr__alloc(1, sizeof *fatbin, err);
     if (!fatbin)
         return KR_OUT_OF_HOST_MEMORY;
-    kr_status status = kr__fatbin_add(image, 0, image_bytes, fatbin, err);
+    size_t at = 0;
+    kr_status status;
+    do
+        status = kr__fatbin_next(image, &at, image_bytes, fatbin, err);
+    while (!status && at < image_bytes);
     if (status)
         kr__fatbin_free(&fatbin);
     else

@@ -124,9 +124,9 @@ typedef struct kr__fatbin {
 /* Reads one fatbin or several that stand one after another, with zeros between them. The entries point into
  * `image`, which must outlive the result. */
 kr_status kr__fatbin_read(const void *image, size_t image_bytes, kr__fatbin **ret_fatbin, kr_error *err);
-/* The same of those between two offsets of a file. The entries are added; messages have the file's offsets.
- */
-kr_status kr__fatbin_add(const void *file, size_t at, size_t end, kr__fatbin *fatbin, kr_error *err);
+/* The one of them at an offset of a file, whose entries are added; messages have the file's offsets. *at:
+ * where the next one begins, or `end`. */
+kr_status kr__fatbin_next(const void *file, size_t *at, size_t end, kr__fatbin *fatbin, kr_error *err);
 /* "64bit linux zstd", with what is not known as 0x40000. */
 void kr__fatbin_flags(uint64_t flags, char *to, size_t bytes);
 void kr__fatbin_free(kr__fatbin **fatbin);

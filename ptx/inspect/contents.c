@@ -2,8 +2,6 @@
 /* One image: unpacked, read, and what it needs. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "ptx/front/ptx.h"
 #include "ptx/inspect/inspect.h"
@@ -130,15 +128,6 @@ static kr_status read_unpacked(const kr_image_info *info, const char *data, cont
                                       : read_cubin(data, info->bytes, c, err);
 }
 
-/* The pages of a mapped file that were looked at need not stay in memory. */
-static void leave(const kr_inspection *in, const kr_image_info *info)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), begin = info->offset / page * page;
-    if (in->mapped)
-        madvise((char *)(uintptr_t)in->mapped + begin, info->offset + info->stored_bytes - begin,
-                MADV_DONTNEED);
-}
-
 /* What is stored as it is is read in place. */
 static kr_status read_image(const kr_inspection *in, const kr_image_info *info, contents *c, kr_error *err)
 {
@@ -174,7 +163,7 @@ kr_status kr_inspection_read(const kr_inspection *inspection, size_t index, kr_i
     if (!c)
         return KR_OUT_OF_HOST_MEMORY;
     const kr_status status = read_image(inspection, info, c, err);
-    leave(inspection, info);
+    kr__inspection_leave(inspection, info->offset, info->stored_bytes);
     kr_image_contents *public = &c->public;
     if (status) {
         kr_image_contents_destroy(&public);

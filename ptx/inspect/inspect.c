@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "ptx/image/bytes.h"
 
@@ -23,6 +24,15 @@ typedef struct stretch {
 static const char *data_of(const kr_inspection *in, const stretch *of)
 {
     return (const char *)in->bytes + of->at;
+}
+
+/* Linux maps pages around the one that is read, so those before are left again. */
+void kr__inspection_leave(const kr_inspection *in, size_t offset, size_t bytes)
+{
+    enum { AROUND = 1 << 20 }; /* a multiple of any page */
+    const size_t begin = offset / AROUND * AROUND;
+    if (in->mapped)
+        madvise((char *)(uintptr_t)in->mapped + begin, offset + bytes - begin, MADV_DONTNEED);
 }
 
 static kr_status add_image(kr_inspection *in, const kr_image_info *info, kr_error *err)
@@ -123,11 +133,16 @@ static kr_status add_entry(kr_inspection *in, const stretch *of, const char *sec
 static kr_status find_entries(kr_inspection *in, const stretch *of, size_t at, size_t end,
                               const char *section, kr_error *err)
 {
-    kr__fatbin fatbin = {0};
-    kr_status status = kr__fatbin_add(in->bytes, at, end, &fatbin, err);
-    for (size_t i = 0; i < fatbin.n_entries && !status; i++)
-        status = add_entry(in, of, section, &fatbin.entries[i], err);
-    free(fatbin.entries);
+    kr_status status;
+    do {
+        const size_t begin = at;
+        kr__fatbin fatbin = {0};
+        status = kr__fatbin_next(in->bytes, &at, end, &fatbin, err);
+        for (size_t i = 0; i < fatbin.n_entries && !status; i++)
+            status = add_entry(in, of, section, &fatbin.entries[i], err);
+        free(fatbin.entries);
+        kr__inspection_leave(in, begin, at - begin);
+    } while (!status && at < end);
     return status;
 }
 
@@ -260,17 +275,17 @@ static kr_status create(const void *bytes, size_t n_bytes, const void *mapped, c
     kr_inspection *in = kr__alloc(1, sizeof *in, err);
     if (!in)
         return KR_OUT_OF_HOST_MEMORY;
-    *in = (kr_inspection){.bytes = bytes, .n_bytes = n_bytes};
+    *in = (kr_inspection){.bytes = bytes, .n_bytes = n_bytes, .mapped = mapped};
     in->name = kr__arena_text(&in->arena, name, strlen(name));
     kr_status status =
         in->name ? find_images(in, err) : KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for a name");
     if (status) {
         kr__error_image(err, name);
         kr__while(err, status, "inspecting %s", name);
+        in->mapped = NULL; /* the caller's to unmap */
         kr_inspection_destroy(&in);
         return status;
     }
-    in->mapped = mapped; /* unmapped by who fails, else by the handle */
     *ret_inspection = in;
     return KR_OK;
 }
