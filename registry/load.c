@@ -377,7 +377,7 @@ static void advise(const want *w, const kr__selection *selection, const kr_nvrtc
 {
     char op_name[KR__MAX_FULL_NAME];
     const kr_cc cc = kr_device_get_info(w->device)->cc;
-    const bool no_nvrtc = w->registry->no_nvrtc;
+    const bool has_source = w->entry->def->text, no_nvrtc = has_source && w->registry->no_nvrtc;
     const char *variable = NULL;
     int driver = 0;
     bool all_out = true;
@@ -397,13 +397,15 @@ static void advise(const want *w, const kr__selection *selection, const kr_nvrtc
     else if (driver)
         kr__error_advice(err, "Update the driver to one for CUDA %d.%d%s.", driver / 1000, driver % 1000 / 10,
                          no_nvrtc ? ", or let NVRTC be used" : "");
-    else if (!nvrtc && !no_nvrtc)
+    else if (has_source && !nvrtc && !no_nvrtc)
         kr__registry_tell_nvrtc(w->registry, err);
     else
         kr__error_advice(err, "%s%s: add machine code for sm_%d%d, PTX for compute_%d%d or lower, or %s.",
                          shipped.data ? "Shipped are " : "Nothing is shipped",
                          shipped.data ? shipped.data : "", cc.major, cc.minor, cc.major, cc.minor,
-                         no_nvrtc ? "let NVRTC be used" : "use an NVRTC that knows the device");
+                         !has_source ? "the source"
+                         : no_nvrtc  ? "let NVRTC be used"
+                                     : "use an NVRTC that knows the device");
     kr__text_free(&shipped);
 }
 

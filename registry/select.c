@@ -56,10 +56,16 @@ enum {
     PTX_BASE,
     NVRTC_PTX,
     RELEVELED,
+    NVRTC_RELEVELED,
     REFUSED
 };
 
 #define REASON(c, ...) kr__format((c)->reason, sizeof(c)->reason, __VA_ARGS__)
+
+static bool is_older(const kr_machine *machine, int driver_version)
+{
+    return machine->driver_version && machine->driver_version < driver_version;
+}
 
 static int judge_cubin(kr__candidate *c, const kr_machine *machine)
 {
@@ -68,6 +74,15 @@ static int judge_cubin(kr__candidate *c, const kr_machine *machine)
     kr_cc_format(machine->cc, device);
     if (!kr_cc_cubin_runs_on(c->arch, machine->cc)) {
         REASON(c, "machine code for %s does not run on %s", own, device);
+        return REFUSED;
+    }
+    const int toolkit = machine->driver_version ? kr__shipped_toolkit(c->shipped) : 0;
+    const int driver = kr__toolkit_driver(toolkit);
+    if (is_older(machine, driver)) {
+        c->needs_driver = driver;
+        REASON(c, "machine code of CUDA %d.%d is for drivers of CUDA %d.%d or later; this one is of %d.%d",
+               toolkit / 1000, toolkit % 1000 / 10, driver / 1000, driver % 1000 / 10,
+               machine->driver_version / 1000, machine->driver_version % 1000 / 10);
         return REFUSED;
     }
     if (c->arch.suffix == 'f') {
@@ -100,7 +115,7 @@ static int relevel(kr__candidate *c, const kr_machine *machine, int isa)
            c->shipped ? "" : "NVRTC's ", isa / 10, isa % 10, kr_cc_format(c->arch, own), newest / 10,
            newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10,
            c->shipped ? "; not tried" : "");
-    return RELEVELED;
+    return c->shipped ? RELEVELED : NVRTC_RELEVELED;
 }
 
 static int judge_ptx(kr__candidate *c, const kr_machine *machine)
@@ -174,7 +189,8 @@ static int judge_nvrtc(kr__candidate *c, const kr__question *q)
     kr_cc_format(machine->cc, device);
     c->how = "nvrtc";
     const bool exact = c->arch.suffix || !kr_cc_compare(c->arch, machine->cc);
-    if (exact && !policy->jit_forced && !c->as_ptx) {
+    const bool too_new = is_older(machine, kr__toolkit_driver(machine->nvrtc_version));
+    if (exact && !policy->jit_forced && !too_new && !c->as_ptx) {
         c->kind = KR_IMAGE_FATBIN;
         if (c->arch.suffix)
             REASON(c, "NVRTC %d.%d compiles for %s", major, minor, own);
@@ -185,8 +201,11 @@ static int judge_nvrtc(kr__candidate *c, const kr__question *q)
     c->kind = KR_IMAGE_PTX;
     if (is_newer(machine, kr__driver_isa(machine->nvrtc_version)))
         return relevel(c, machine, kr__driver_isa(machine->nvrtc_version));
-    if (exact)
+    if (exact && policy->jit_forced)
         REASON(c, "%s is set: the driver compiles NVRTC's PTX for %s", policy->jit_forced, own);
+    else if (exact)
+        REASON(c, "the driver (CUDA %d.%d) takes no machine code of NVRTC %d.%d; it compiles its PTX for %s",
+               machine->driver_version / 1000, machine->driver_version % 1000 / 10, major, minor, own);
     else if (capped)
         REASON(c, "KREGISTRY_MAX_CC is set: the driver compiles NVRTC's PTX for %s", own);
     else
@@ -311,13 +330,6 @@ static void consider(kr__selection *s, size_t first, int ranks[], kr__candidate 
     insert(s, first, ranks, &c, rank);
 }
 
-/* Machine code of a newer major version of CUDA is not for every driver: then there is the PTX. */
-static bool has_older_driver(const kr_machine *machine)
-{
-    return machine->n_nvrtc_archs && machine->driver_version &&
-           machine->driver_version / 1000 < machine->nvrtc_version / 1000;
-}
-
 static void select_variant(const kr__question *q, size_t variant, kr__selection *s, int ranks[])
 {
     kr__candidate c = {.variant = variant, .how = "none"};
@@ -327,7 +339,8 @@ static void select_variant(const kr__question *q, size_t variant, kr__selection 
         return;
     }
     consider(s, first, ranks, c, q);
-    c.as_ptx = has_older_driver(q->machine);
+    /* A driver that is older may still refuse the machine code of an NVRTC, or want the PTX beside it. */
+    c.as_ptx = is_older(q->machine, q->machine->nvrtc_version);
     if (c.as_ptx && s->list[first].usable && s->list[first].kind == KR_IMAGE_FATBIN)
         consider(s, first, ranks, c, q);
     for (size_t i = 0; i < q->n_images; i++) {

@@ -71,3 +71,19 @@ kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t 
     kr__fatbin_free(&fatbin);
     return status;
 }
+
+int kr__shipped_toolkit(const kr__shipped *shipped)
+{
+    char *data;
+    size_t bytes;
+    kr__cubin *cubin;
+    if (kr__shipped_bytes(shipped, &data, &bytes, NULL))
+        return 0;
+    int toolkit = 0;
+    if (!kr__cubin_read(data, bytes, &cubin, NULL)) {
+        toolkit = cubin->toolkit;
+        kr__cubin_free(&cubin);
+    }
+    free(data);
+    return toolkit;
+}

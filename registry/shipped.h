@@ -22,4 +22,7 @@ kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped
 /* The bytes of one, held to their SHA-256 and unpacked: malloc'ed. */
 kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err);
 
+/* 13000: a cubin made by CUDA 13.0. 0: it does not say, or cannot be read: loading it tells why. */
+int kr__shipped_toolkit(const kr__shipped *shipped);
+
 #endif

@@ -46,11 +46,10 @@ static kr_status driver_of_target(kr_cc arch, int *ret_driver, kr_error *err)
     return status;
 }
 
-/* From CUDA 11 on every driver of a major version takes the cubins of all its toolkits (CUDA compatibility
- * guide, minor version compatibility), where it knows the GPU. 0: not known. */
+/* The one for the toolkit, where it knows the GPU. 0: not known. */
 static kr_status driver_of_cubin(const kr__cubin *cubin, int *ret_driver, kr_error *err)
 {
-    const int toolkit = cubin->toolkit, by_toolkit = toolkit >= 11000 ? toolkit / 1000 * 1000 : toolkit;
+    const int by_toolkit = kr__toolkit_driver(cubin->toolkit);
     int by_target;
     const kr_status status = driver_of_target(cubin->arch, &by_target, err);
     *ret_driver = by_toolkit && by_target > by_toolkit ? by_target : by_toolkit;

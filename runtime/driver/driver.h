@@ -89,5 +89,9 @@ bool kr__driver_forked(const kr__driver *driver);
 int kr__driver_isa(int driver_version);
 /* The CUDA version whose driver first took an ISA: 13000 for 90; 0: newer than this library. */
 int kr__isa_driver(int isa);
+/* The first driver that is promised to take the machine code of a toolkit: from CUDA 11 on every one of the
+ * toolkit's major version and later (CUDA compatibility guide, minor version compatibility). An older one
+ * answers 200 (470.x does to that of CUDA 12). 0: not known, as the toolkit is. */
+int kr__toolkit_driver(int toolkit);
 
 #endif

@@ -267,3 +267,8 @@ int kr__isa_driver(int isa)
         version = isas[i].version;
     return version;
 }
+
+int kr__toolkit_driver(int toolkit)
+{
+    return toolkit >= 11000 ? toolkit / 1000 * 1000 : toolkit;
+}

@@ -5,6 +5,7 @@
  * the code. */
 
 #include <check.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,17 +228,19 @@ static const struct row {
      "v",
      "ptx compute_75",
      ""},
-    {"cubin of a newer NVRTC on an older driver",
+    {"NVRTC of a newer major than the driver",
      one,
      9,
      0,
      12040,
      V13,
      0,
-     {PTX(9, 0, 0, 90)},
+     {{0}},
      "v",
-     "nvrtc sm_90",
-     ""},
+     "nvrtc compute_90",
+     "NVRTC's PTX 9.0 for 9.0 is releveled to 8.4 for the driver (CUDA 12.4)"},
+    {"... shipped PTX first", one, 9, 0, 12040, V13, 0, {PTX(9, 0, 0, 90)}, "v", "ptx compute_90", ""},
+    {"NVRTC of the driver's major", one, 9, 0, 13000, V13, 0, {PTX(9, 0, 0, 90)}, "v", "nvrtc sm_90", ""},
     {"device newer than NVRTC",
      one,
      13,
@@ -415,8 +418,9 @@ static const struct further {
      .refusal = "NVRTC 11.8 does not know 9.0a"},
     {"NVRTC with 'a' alone", lettered, 10, 0, .nvrtc = 12080, .variant = "plain", .image = "nvrtc sm_100",
      .refusal = "NVRTC 12.8 does not know 10.0f"},
-    {"a driver that is new enough", newer_driver, 9, 0, 12040, V13, .variant = "tma", .image = "nvrtc sm_90"},
-    {"... and one that is not", newer_driver, 9, 0, 12020, V13, .variant = "plain", .image = "nvrtc sm_90",
+    {"a driver that is new enough", newer_driver, 9, 0, 12040, 12080, .variant = "tma",
+     .image = "nvrtc sm_90"},
+    {"... and one that is not", newer_driver, 9, 0, 12020, 12080, .variant = "plain", .image = "nvrtc sm_90",
      .refusal = "needs driver>=12.4; the driver is CUDA 12.2"},
     {"LTO-IR is refused by name", one, 9, 0, .shipped = {LTO(9, 0)}, .refusal = "LTO-IR is not loaded"},
 
@@ -570,6 +574,94 @@ START_TEST(images_of_other_types_and_variants_do_not_count)
 }
 END_TEST
 
+/* A cubin for sm_90 without kernels, made by the toolkit of that number. */
+typedef struct empty_cubin {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[2];
+} empty_cubin;
+
+static kr__image cubin_of(unsigned toolkit, empty_cubin *cubin)
+{
+    *cubin = (empty_cubin){.header = {.e_ident = ELFMAG "\2\1\1\x33\7",
+                                      .e_type = ET_EXEC,
+                                      .e_machine = 190,
+                                      .e_version = toolkit,
+                                      .e_flags = 0x5a055a,
+                                      .e_shoff = sizeof cubin->header,
+                                      .e_shentsize = sizeof cubin->sections[0],
+                                      .e_shnum = 2},
+                           .sections[1] = {.sh_type = SHT_SYMTAB, .sh_link = 1}};
+    return (kr__image){.kind = KR_IMAGE_CUBIN,
+                       .arch = {9, 0, 0},
+                       .stored = {.bytes = (const char *)cubin, .n_bytes = sizeof *cubin}};
+}
+
+/* Which drivers take which machine code: NVIDIA's CUDA compatibility guide, table 1 (from CUDA 11 on those of
+ * the same major and later); that 470.182 (11.4) refuses what ptxas 12.3 made: triton-lang/triton#2971. */
+static const struct age {
+    unsigned toolkit; /* as a cubin says it */
+    int driver;
+    bool taken;
+    const char *refusal;
+} ages[] = {
+    {130, 13000, true, NULL},
+    {131, 13000, true, NULL},
+    {123, 12000, true, NULL},
+    {118, 11000, true, NULL},
+    {118, 13000, true, NULL},
+    {102, 10020, true, NULL},
+    {130, 0, true, NULL},   /* any driver */
+    {1, 12040, true, NULL}, /* it does not say */
+    {131, 12090, false, "CUDA 13.1 is for drivers of CUDA 13.0 or later; this one is of 12.9"},
+    {123, 11040, false, "CUDA 12.3 is for drivers of CUDA 12.0 or later; this one is of 11.4"},
+    {102, 10010, false, "CUDA 10.2 is for drivers of CUDA 10.2 or later; this one is of 10.1"},
+};
+
+START_TEST(machine_code_is_not_for_drivers_of_an_older_major)
+{
+    const struct age *row = &ages[_i];
+    kr__op_def *def = parsed(one);
+    const kr_machine machine = {.cc = {9, 0, 0}, .driver_version = row->driver};
+    empty_cubin cubin;
+    char image[64];
+    const kr__image images[] = {cubin_of(row->toolkit, &cubin), PTX(7, 5, 0, 63)};
+    kr__selection *s = selected(def, &machine, NULL, images, 2);
+    ck_assert_str_eq(kr__candidate_image(chosen_of(s), image), row->taken ? "cubin sm_90" : "ptx compute_75");
+    ck_assert_msg(!row->refusal || some_refusal_says(s, row->refusal), "no refusal says \"%s\"",
+                  row->refusal);
+    free(s);
+    s = selected(def, &machine, NULL, images, 1);
+    ck_assert(!chosen_of(s) == !row->taken);
+    for (size_t i = 0; i < s->n && !row->taken; i++)
+        ck_assert_int_eq(s->list[i].needs_driver, !s->list[i].shipped  ? 0
+                                                  : row->toolkit < 110 ? 10020
+                                                                       : (int)row->toolkit / 10 * 1000);
+    free(s);
+    kr__op_free(&def);
+}
+END_TEST
+
+/* Of one major the machine code comes first, and its PTX after it: what executes PTX alone reads no newer
+ * one. */
+START_TEST(an_older_driver_of_the_same_major_has_the_ptx_too)
+{
+    kr__op_def *def = parsed(one);
+    const kr_machine machine = {.cc = {8, 0, 0},
+                                .driver_version = 11040,
+                                .nvrtc_archs = nvrtc11,
+                                .n_nvrtc_archs = KR_COUNT(nvrtc11),
+                                .nvrtc_version = 11080};
+    char image[64];
+    kr__selection *s = selected(def, &machine, NULL, NULL, 0);
+    ck_assert_uint_eq(s->n, 2);
+    ck_assert_str_eq(kr__candidate_image(&s->list[0], image), "nvrtc sm_80");
+    ck_assert_str_eq(kr__candidate_image(&s->list[1], image), "nvrtc compute_80");
+    ck_assert(s->list[1].usable && strstr(s->list[1].reason, "NVRTC's PTX 7.8 for 8.0 is releveled to 7.4"));
+    free(s);
+    kr__op_free(&def);
+}
+END_TEST
+
 /* However many there are, each is told of. */
 START_TEST(no_image_is_dropped)
 {
@@ -595,6 +687,8 @@ int main(void)
     tcase_add_test(c, fatbins_are_opened);
     tcase_add_test(c, nvrtc_makes_both_for_a_device_it_knows);
     tcase_add_test(c, images_of_other_types_and_variants_do_not_count);
+    tcase_add_loop_test(c, machine_code_is_not_for_drivers_of_an_older_major, 0, (int)KR_COUNT(ages));
+    tcase_add_test(c, an_older_driver_of_the_same_major_has_the_ptx_too);
     tcase_add_test(c, no_image_is_dropped);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
