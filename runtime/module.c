@@ -6,17 +6,49 @@
 
 #include "runtime/internal.h"
 
+struct kr__code {
+    kr__driver *driver;
+    atomic_uint holders;
+    kr__image_facts facts;
+    const void *image;
+    size_t image_bytes;
+    char *ptx; /* the image with the NUL that the driver looks for */
+    pthread_mutex_t lock;
+    bool tried; /* under the lock: library is what it will be */
+    CUlibrary library;
+    char name[128]; /* for messages */
+};
+
 /* ---- why a driver refused an image ---- */
 
-static void explain_no_binary(kr_device *device, const kr__image_facts *facts, kr_error *err)
+/* false: it is no cubin, or not for later drivers than this one. */
+static bool explain_toolkit(kr_device *device, const kr__code *code, kr_error *err)
+{
+    kr__cubin *cubin;
+    if (code->facts.kind != KR_IMAGE_CUBIN || kr__cubin_read(code->image, code->image_bytes, &cubin, NULL))
+        return false;
+    const int toolkit = cubin->toolkit, needed = kr__toolkit_driver(toolkit),
+              driver = device->driver->version;
+    kr__cubin_free(&cubin);
+    if (needed <= driver)
+        return false;
+    kr__error_advice(
+        err,
+        "It was made by CUDA %d.%d: update the driver (CUDA %d.%d) to one for CUDA %d.%d, or give "
+        "it PTX.",
+        toolkit / 1000, toolkit % 1000 / 10, driver / 1000, driver % 1000 / 10, needed / 1000,
+        needed % 1000 / 10);
+    return true;
+}
+
+static void explain_no_binary(kr_device *device, const kr__code *code, kr_error *err)
 {
     const kr_cc cc = device->info.cc;
-    if (facts->kind == KR_IMAGE_CUBIN && kr_cc_cubin_runs_on(facts->target, cc))
-        kr__error_advice(
-            err,
-            "The target fits: the cubin may be for an 'a' or 'f' target, or of a toolkit newer than the "
-            "driver (CUDA %d.%d).",
-            device->driver->version / 1000, device->driver->version % 1000 / 10);
+    const bool fits = code->facts.kind == KR_IMAGE_CUBIN && kr_cc_cubin_runs_on(code->facts.target, cc);
+    if (fits && explain_toolkit(device, code, err))
+        return;
+    if (fits)
+        kr__error_advice(err, "The target fits: the cubin may be for an 'a' or 'f' target.");
     else
         kr__error_advice(err, "Build it for sm_%d%d, or with PTX of at most compute_%d%d.", cc.major,
                          cc.minor, cc.major, cc.minor);
@@ -37,9 +69,10 @@ static void explain_version(kr_device *device, const kr__image_facts *facts, kr_
                          device->info.cc.minor);
 }
 
-static kr_status fail_load(kr_device *device, const char *name, const kr__image_facts *facts, CUresult result,
-                           const char *function, const char *log, kr_error *err)
+static kr_status fail_load(kr_device *device, const kr__code *code, CUresult result, const char *function,
+                           const char *log, kr_error *err)
 {
+    const kr__image_facts *facts = &code->facts;
     const int isa = kr__driver_isa(device->driver->version);
     char cc[KR_CC_TEXT_BYTES];
     kr_cc_format(device->info.cc, cc);
@@ -62,10 +95,10 @@ static kr_status fail_load(kr_device *device, const char *name, const kr__image_
     if (status == KR_PROCESS_LOST)
         return status;
     kr__error_log(err, log);
-    kr__error_image(err, name);
+    kr__error_image(err, code->name);
     switch ((int)result) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
-        explain_no_binary(device, facts, err);
+        explain_no_binary(device, code, err);
         break;
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
         explain_version(device, facts, err);
@@ -80,25 +113,14 @@ static kr_status fail_load(kr_device *device, const char *name, const kr__image_
                          device->info.cc.major, device->info.cc.minor);
         break;
     case CUDA_ERROR_INVALID_IMAGE:
-        kr__error_advice(err, "Build or copy the image again.");
+        if (!explain_toolkit(device, code, err))
+            kr__error_advice(err, "Build or copy the image again.");
         break;
     }
     return status;
 }
 
 /* ---- loading ---- */
-
-struct kr__code {
-    kr__driver *driver;
-    atomic_uint holders;
-    kr__image_facts facts;
-    const void *image;
-    char *ptx; /* the image with the NUL that the driver looks for */
-    pthread_mutex_t lock;
-    bool tried; /* under the lock: library is what it will be */
-    CUlibrary library;
-    char name[128]; /* for messages */
-};
 
 kr_status kr__code_create(kr__driver *driver, const void *image, size_t image_bytes, const char *name,
                           kr__code **ret_code, kr_error *err)
@@ -121,6 +143,7 @@ kr_status kr__code_create(kr__driver *driver, const void *image, size_t image_by
     code->facts = facts;
     code->ptx = ptx;
     code->image = ptx ? ptx : image;
+    code->image_bytes = image_bytes;
     atomic_init(&code->holders, 1);
     pthread_mutex_init(&code->lock, NULL);
     kr__format(code->name, sizeof code->name, "%s", name ? name : "the image");
@@ -185,7 +208,7 @@ static kr_status load(kr_module *module, kr_error *err)
         kr__scope_end(&scope);
         if (result != CUDA_SUCCESS) {
             module->cumodule = NULL;
-            status = fail_load(device, module->name, &code->facts, result, "cuModuleLoadDataEx", log, err);
+            status = fail_load(device, code, result, "cuModuleLoadDataEx", log, err);
         }
     }
     free(log);

@@ -207,6 +207,43 @@ START_TEST(cubins)
 }
 END_TEST
 
+/* The header tells of CUDA 12.3. What an older driver answers to it: 200 (triton-lang/triton#2971). */
+START_TEST(a_cubin_of_a_newer_cuda)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr symbols;
+    } cubin = {.head = {.e_ident = ELFMAG "\2\1\1\x33\7",
+                        .e_type = ET_EXEC,
+                        .e_machine = 190,
+                        .e_version = 123,
+                        .e_flags = 0x5a055a,
+                        .e_shoff = sizeof cubin.head,
+                        .e_shentsize = sizeof cubin.symbols,
+                        .e_shnum = 1},
+               .symbols = {.sh_type = SHT_SYMTAB}};
+    static const struct {
+        int driver, answer;
+        const char *advice;
+    } rows[] = {
+        {11040, 200, "made by CUDA 12.3: update the driver (CUDA 11.4) to one for CUDA 12.0"},
+        {11040, 209, "made by CUDA 12.3: update the driver (CUDA 11.4) to one for CUDA 12.0"},
+        {12000, 200, "copy the image again"},
+        {12000, 209, "'a' or 'f' target"},
+    };
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        device->driver->version = rows[i].driver;
+        f->no_libraries = 1;
+        f->calls = 0;
+        f->fail_at = 5;
+        f->fail_with = rows[i].answer;
+        load(&cubin, sizeof cubin);
+        ck_assert_int_eq(err.code, rows[i].answer);
+        ck_contains(err.advice, rows[i].advice);
+    }
+}
+END_TEST
+
 /* Damaged heads of every kind: whatever the answer, no byte outside the image is read. */
 START_TEST(damaged_images)
 {
@@ -502,6 +539,7 @@ int main(void)
     tcase_add_loop_test(tc, images_refused, 0, 13);
     tcase_add_loop_test(tc, load_answers, 0, KR_COUNT(answers));
     tcase_add_test(tc, cubins);
+    tcase_add_test(tc, a_cubin_of_a_newer_cuda);
     tcase_add_test(tc, damaged_images);
     tcase_add_test(tc, kernels);
     tcase_add_test(tc, missing_kernel);
