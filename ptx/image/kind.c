@@ -12,19 +12,42 @@ enum { ELF_HEADER_BYTES = 64, FATBIN_HEADER_BYTES = 16 };
 #define FATBIN_MAGIC "\x50\xed\x55\xba"
 #define FATBIN_WRAPPER_MAGIC "\xb1\x43\x62\x46"
 #define LTOIR_MAGIC "\xed\x43\x4e\x7f"
-#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* What is given for an image and is none. */
+static const struct {
+    const char *begins, *message, *advice;
+} others[] = {
+    {".target", "PTX must begin with .version", "Write .version first, then .target."},
+    {".visible", "PTX must begin with .version", "Write .version and .target before all else."},
+    {"\xef\xbb\xbf", "the text begins with a byte order mark, which drivers refuse",
+     "Save it as UTF-8 without the mark."},
+    {"\xff\xfe", "the text is UTF-16, which drivers refuse", "Save it as UTF-8 without a mark."},
+    {"\xfe\xff", "the text is UTF-16, which drivers refuse", "Save it as UTF-8 without a mark."},
+    {FATBIN_WRAPPER_MAGIC, "a fatbin wrapper holds an address, not an image",
+     "Pass what its data points at."},
+    {"KRPACK\x1a\n", "a pack is no image, but holds some", "Give it to kr_registry_add_pack."},
+    {"!<arch>\n", "an archive is no image, but may hold some", "See `kregistry inspect` for what it holds."},
+    {"BC\xc0\xde", "LLVM bitcode, which drivers do not read", "Compile it to PTX first."},
+    {"\x1f\x8b", "the bytes are packed by gzip", "Unpack them first."},
+    {"\x28\xb5\x2f\xfd", "the bytes are packed by zstd", "Unpack them first."},
+};
+
+static kr_status fail_other(kr_error *err, const char *message, const char *advice)
+{
+    KR_FAIL(err, KR_CORRUPT, "%s", message);
+    kr__error_advice(err, "%s", advice);
+    return KR_CORRUPT;
+}
 
 /* No image: say what it looks like. */
 static kr_status fail_unknown(const char *image, size_t bytes, kr_error *err)
 {
-    if (kr__begins_with(image, bytes, ".target", 7) || kr__begins_with(image, bytes, ".visible", 8))
-        return KR_FAIL(err, KR_CORRUPT, "PTX must begin with .version");
-    if (kr__begins_with(image, bytes, BYTE_ORDER_MARK, 3))
-        return KR_FAIL(err, KR_CORRUPT, "the text begins with a byte order mark, which drivers refuse");
-    if (kr__begins_with(image, bytes, FATBIN_WRAPPER_MAGIC, 4))
-        return KR_FAIL(err, KR_CORRUPT,
-                       "a fatbin wrapper holds an address, not an image: pass what its data points at");
     enum { LONGEST_NAME = 256, SHOWN = 80 };
+    for (size_t i = 0; i < KR_COUNT(others); i++)
+        if (kr__begins_with(image, bytes, others[i].begins, strlen(others[i].begins)))
+            return fail_other(err, others[i].message, others[i].advice);
+    if (memmem(image, bytes, "__global__", 10))
+        return fail_other(err, "the text is CUDA source, which no driver reads", "Compile it first.");
     const size_t n = strnlen(image, bytes < LONGEST_NAME ? bytes : LONGEST_NAME);
     bool text = n > 0 && n < LONGEST_NAME;
     for (size_t i = 0; i < n; i++)

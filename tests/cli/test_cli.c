@@ -103,7 +103,7 @@ static const row rows[] = {
     {"relevel OPS/new.ptx -o TMP/old.ptx --isa 7", 2, "no version of PTX", 0},
     {"relevel OPS/new.ptx -o TMP/old.ptx --lowest --target sm_91", 2, "no target sm_91", 0},
     {"relevel OPS/new.ptx --lowest", 2, "-o FILE", 0},
-    {"relevel OPS/faults.cu -o TMP/old.ptx --lowest", 2, "are no PTX, cubin, fatbin or LTO-IR", 0},
+    {"relevel OPS/faults.cu -o TMP/old.ptx --lowest", 2, "the text is CUDA source", 0},
     {"relevel OPS/none.ptx -o TMP/old.ptx --lowest", 2, "none.ptx", 0},
     /* compile */
     {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc none", 3, "NVRTC", 0},
@@ -163,7 +163,7 @@ static const row rows[] = {
     {"inspect " HOSTS "s64.so", 0, "k(0:8 8:12), at most 128 threads, clusters of 2x1x1", 0},
     {NO_DRIVER "inspect " HOSTS "small.ptx", 0, "ISA 7.8, driver 11.8", 0},
     {"inspect /bin/sh", 1, NULL, 0},
-    {"inspect OPS/faults.cu", 2, "Make or copy the file again.", 0},
+    {"inspect OPS/faults.cu", 2, "Compile it first.", 0},
     {"inspect OPS", 2, "Is a directory", 0},
     {"inspect OPS/none", 2, "OPS/none", 0},
     {"inspect", 2, "needs FILE", 0},

@@ -92,44 +92,53 @@ START_TEST(ptx_needs_no_nul)
 }
 END_TEST
 
+static const struct {
+    const char *image;
+    size_t bytes;
+    kr_status status;
+    const char *message;
+} refusals[] = {
+    {"", 0, KR_CORRUPT, "the image is empty"},
+    {"kernels/saxpy.ptx", 17, KR_CORRUPT, "looks like a file name"},
+    {"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10", 16, KR_CORRUPT, "01 02 03 04"},
+    {".target sm_75\n.version 7.5\n", 27, KR_CORRUPT, "must begin with .version"},
+    {"\xef\xbb\xbf.version 7.5\n", 16, KR_CORRUPT, "byte order mark"},
+    {".version 7.5\n.target sm_75\0.address_size 64\n", 43, KR_CORRUPT, "NUL byte at offset 26"},
+    {"\x7f"
+     "ELF",
+     4, KR_CORRUPT, "truncated"},
+    {"\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16, KR_CORRUPT,
+     "fatbin is truncated"},
+    {"\xed\x43\x4e\x7f....", 8, KR_NOT_ON_THIS_MACHINE, "no nvJitLink is wanted"},
+    {"\xb1\x43\x62\x46....", 8, KR_CORRUPT, "wrapper"},
+    {"\xff\xfe.\0v\0e\0", 8, KR_CORRUPT, "UTF-16"},
+    {"KRPACK\x1a\n\x01\0\0\0", 12, KR_CORRUPT, "a pack is no image"},
+    {"!<arch>\nk.o/   ", 16, KR_CORRUPT, "an archive is no image"},
+    {"BC\xc0\xde\x35\x14\0\0", 8, KR_CORRUPT, "LLVM bitcode"},
+    {"\x1f\x8b\x08\x08", 4, KR_CORRUPT, "packed by gzip"},
+    {"\x28\xb5\x2f\xfd....", 8, KR_CORRUPT, "packed by zstd"},
+    {"extern \"C\" __global__ void k(int *p)\n{\n}\n", 40, KR_CORRUPT, "CUDA source"},
+    {".version 9.3\n.target sm_75\n", 27, KR_NOT_ON_THIS_DEVICE,
+     "PTX 9.3 for sm_75; the driver takes PTX up to 9.0"},
+    {".version 8.7\n.target sm_120a\n", 29, KR_NOT_ON_THIS_DEVICE,
+     "PTX 8.7 for sm_120a, which does not run on device 0"},
+    {HEAD "frob;\n", sizeof HEAD "frob;\n" - 1, KR_COMPILE_FAILED, "the driver refuses the PTX"},
+};
+
 START_TEST(images_refused)
 {
-    static const struct {
-        const char *image;
-        size_t bytes;
-        kr_status status;
-        const char *message;
-    } rows[] = {
-        {"", 0, KR_CORRUPT, "the image is empty"},
-        {"kernels/saxpy.ptx", 17, KR_CORRUPT, "looks like a file name"},
-        {"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10", 16, KR_CORRUPT, "01 02 03 04"},
-        {".target sm_75\n.version 7.5\n", 27, KR_CORRUPT, "must begin with .version"},
-        {"\xef\xbb\xbf.version 7.5\n", 16, KR_CORRUPT, "byte order mark"},
-        {".version 7.5\n.target sm_75\0.address_size 64\n", 43, KR_CORRUPT, "NUL byte at offset 26"},
-        {"\x7f"
-         "ELF",
-         4, KR_CORRUPT, "truncated"},
-        {"\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16, KR_CORRUPT,
-         "fatbin is truncated"},
-        {"\xed\x43\x4e\x7f....", 8, KR_NOT_ON_THIS_MACHINE, "no nvJitLink is wanted"},
-        {"\xb1\x43\x62\x46....", 8, KR_CORRUPT, "wrapper"},
-        {".version 9.3\n.target sm_75\n", 27, KR_NOT_ON_THIS_DEVICE,
-         "PTX 9.3 for sm_75; the driver takes PTX up to 9.0"},
-        {".version 8.7\n.target sm_120a\n", 29, KR_NOT_ON_THIS_DEVICE,
-         "PTX 8.7 for sm_120a, which does not run on device 0"},
-        {HEAD "frob;\n", sizeof HEAD "frob;\n" - 1, KR_COMPILE_FAILED, "the driver refuses the PTX"},
-    };
     f->calls = 0;
     setenv("KREGISTRY_NVJITLINK", "none", 1);
-    ck_assert_msg(load(rows[_i].image, rows[_i].bytes) == rows[_i].status, "%s", err.message);
-    ck_contains(err.message, rows[_i].message);
-    if (rows[_i].status == KR_CORRUPT || rows[_i].status == KR_NOT_ON_THIS_MACHINE)
+    ck_assert_msg(load(refusals[_i].image, refusals[_i].bytes) == refusals[_i].status, "%s", err.message);
+    ck_contains(err.message, refusals[_i].message);
+    ck_assert(err.advice[0]);
+    if (refusals[_i].status == KR_CORRUPT || refusals[_i].status == KR_NOT_ON_THIS_MACHINE)
         ck_assert_int_eq(f->calls, 0); /* no driver was given it */
     else
         ck_assert_str_eq(err.function, "cuModuleLoadDataEx");
-    if (rows[_i].status == KR_COMPILE_FAILED)
+    if (refusals[_i].status == KR_COMPILE_FAILED)
         ck_contains(err.log, "line 7");
-    if (strstr(rows[_i].image, "9.3"))
+    if (strstr(refusals[_i].image, "9.3"))
         ck_contains(err.advice, "a driver of CUDA 13.3");
 }
 END_TEST
@@ -536,7 +545,7 @@ int main(void)
     tcase_add_test(tc, one_library_for_all_devices);
     tcase_add_test(tc, modules_where_there_are_no_libraries);
     tcase_add_test(tc, ptx_needs_no_nul);
-    tcase_add_loop_test(tc, images_refused, 0, 13);
+    tcase_add_loop_test(tc, images_refused, 0, KR_COUNT(refusals));
     tcase_add_loop_test(tc, load_answers, 0, KR_COUNT(answers));
     tcase_add_test(tc, cubins);
     tcase_add_test(tc, a_cubin_of_a_newer_cuda);
