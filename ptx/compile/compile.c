@@ -88,7 +88,7 @@ static kr_status check_call(const compile_job *job)
         return KR_FAIL(job->err, KR_INVALID_ARGUMENT, "%d is no kind of image", (int)given->kind);
     if (gives_option(given, "--gpu-architecture", "-arch")) {
         KR_FAIL(job->err, KR_INVALID_ARGUMENT, "an option gives the arch, beside %s", job->target);
-        kr__error_advice(job->err, "Give the arch as kr_compile's argument alone.");
+        kr__error_advice(job->err, "Leave the option out: the arch is given already.");
         return KR_INVALID_ARGUMENT;
     }
     if (given->kind == KR_IMAGE_LTOIR && !job->nvrtc->table.nvrtcGetLTOIR) {

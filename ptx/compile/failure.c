@@ -48,9 +48,28 @@ static kr_status memory_failed(const compile_job *job)
     return KR_OUT_OF_HOST_MEMORY;
 }
 
+/* NVRTC reads name expressions as lines of a file of its own, so its log speaks of no line of the source. */
+static bool expression_failed(const compile_job *job, const char *error)
+{
+    static const char file[] = "__nv_name_map(", named[] = "Input name expression was: \"";
+    const char *name = strstr(error, named), *why = strstr(error, "error: ");
+    if (strncmp(error, file, strlen(file)) != 0 || !name || !why)
+        return false;
+    name += strlen(named) + strspn(name + strlen(named), " ");
+    why += strlen("error: ");
+    KR_FAIL(job->err, KR_COMPILE_FAILED, "\"%.*s\" names nothing in %s: %.*s", (int)strcspn(name, "\"\n"),
+            name, job->name, first_line_bytes(why), why);
+    kr__error_log(job->err, job->compiled.log);
+    kr__error_advice(job->err, "Correct the name expression: the name as the source has it, with template "
+                               "arguments.");
+    return true;
+}
+
 static kr_status source_failed(const compile_job *job)
 {
     const char *error = first_error(job->compiled.log);
+    if (expression_failed(job, error))
+        return KR_COMPILE_FAILED;
     KR_FAIL(job->err, KR_COMPILE_FAILED, "%s does not compile for %s: %.*s", job->name, job->target,
             first_line_bytes(error), error);
     kr__text log = {0};

@@ -226,6 +226,9 @@ START_TEST(name_expressions)
                                  .n_name_expressions = 1},
            sm_80, KR_COMPILE_FAILED);
     expect_text(err.log, "name expression");
+    expect_text(err.message, "\"f < float >\" names nothing in ");
+    expect_text(err.message, "identifier \"f\" is undefined");
+    expect_text(err.advice, "Correct the name expression");
     kr_nvrtc_close(&nvrtc);
 }
 END_TEST
