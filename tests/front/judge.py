@@ -3,6 +3,7 @@
 """What ptxas says of instructions: rows of data/judged.tsv.
 
     judge.py [FAMILY...]     rows for what data/templates.txt has of these families, or of all
+    judge.py --asm FILE...   rows for all inline PTX of these C++ headers, at the targets that headers tell apart
     judge.py --survey        the lowest target and .version that ptxas takes each instruction of standard input for
 
 A line of templates.txt is "VERSION TARGET;VERSION TARGET...<tab>PTX"; <a|b|> in the PTX stands for each of its
@@ -145,8 +146,53 @@ def survey(instructions, mode=""):
         print(f"{one}\t{lowest.get(one)} {targets[0]}\t{note}")
 
 
+# ---- inline PTX: each statement becomes a block with registers of its own ----
+
+A_MODULE = 200 # of them: more are too much for ptxas
+LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+LETTERS = {"h": "b16", "r": "b32", "l": "b64", "f": "f32", "d": "f64", "q": "b128"}
+
+
+def statements(text):
+    """(the PTX with %0 to %n in it, constraints) of each asm that is written out, without macros."""
+    text = re.sub(r"//[^\n\"]*$|/\*.*?\*/|^\s*#.*?$", "", text, flags=re.M | re.S)
+    text = re.sub(r"\b(__LDG_PTR|__PTR)\b", '"l"', text) # of the toolkit's headers
+    for match in re.finditer(rf"\basm\b\s*(?:volatile|__volatile__)?\s*\(\s*((?:{LITERAL}\s*)+)", text):
+        template = "".join(one[1:-1] for one in re.findall(LITERAL, match[1]))
+        rest = re.match(rf'(?:{LITERAL}|[^";])*', text[match.end():])[0]
+        if text[match.end()] in ":)":
+            template = template.replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"')
+            yield re.sub(r"//.*", "", template), [
+                one[1:-1].lstrip("=+&") for one in re.findall(LITERAL + r"(?=\s*\()", rest)]
+
+
+def inline(text):
+    for template, letters in statements(text):
+        names = ["4" if letter == "n" else f"a{letter}{i}" for i, letter in enumerate(letters)]
+        if all(letter in LETTERS or letter == "n" for letter in letters):
+            registers = "".join(f".reg .{LETTERS[letter]} a{letter}<{len(letters)}>; " for letter in sorted(set(letters) - {"n"}))
+            body = re.sub(r"%(%|\d+)", lambda m: "%" if m[1] == "%" else names[int(m[1])] if int(m[1]) < len(names) else m[0], template)
+            yield registers + " ".join(body.split())
+
+
+def judge_inline(paths):
+    found = {}
+    for path in paths:
+        for one in inline(open(path, encoding="utf-8", errors="replace").read()):
+            found.setdefault(one)
+    found = list(found)
+    for target in TARGETS[TARGETS.index("sm_75"):]:
+        for i in range(0, len(found), A_MODULE):
+            these = found[i:i + A_MODULE]
+            for one, answer in zip(these, ask(PTXAS, VERSIONS[-1], target, these)):
+                print("I", VERSIONS[-1], target, "+" if answer is None else "~", answer or "", one, sep="\t", flush=True)
+
+
 def main():
     arguments = sys.argv[1:]
+    if arguments[:1] == ["--asm"]:
+        judge_inline(arguments[1:])
+        return
     if arguments[:1] == ["--survey"]:
         survey(list(dict.fromkeys(one for line in sys.stdin for one in expand(line.rstrip("\n")) if one)),
                arguments[1] if arguments[1:] else "")

@@ -3,11 +3,16 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
+#if __CUDACC_VER_MAJOR__ >= 13
+#define TANH htanh
+#else
+#define TANH hexp2
+#endif
 
 extern "C" __global__ void halves(__half *a, __half2 *b, float *f, int *n)
 {
     const int i = threadIdx.x;
-    a[i] = __hadd(a[i], a[0]) * a[1] - __hdiv(a[2], a[3]) + hsin(a[4]) + hexp(a[5]) + hsqrt(a[6]) + htanh(a[7]);
+    a[i] = __hadd(a[i], a[0]) * a[1] - __hdiv(a[2], a[3]) + hsin(a[4]) + hexp(a[5]) + hsqrt(a[6]) + TANH(a[7]);
     b[i] = __hfma2(b[i], b[1], b[2]) + __hmul2(b[3], h2exp2(b[4])) + __hmin2(b[5], b[6]) + __habs2(b[7]) + __hneg2(b[8]);
     f[i] = __half2float(a[i]) + __low2float(b[i]);
     n[i] = __half2int_rn(a[i]) + __half2short_rz(a[i]) + __hlt(a[0], a[1]) + __hbgt2(b[0], b[1]) + __half_as_short(a[2]);
