@@ -4,24 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx/image/image.h"
 #include "registry/pack.h"
 
-/* list NULL: counts only. */
-static kr_status add(const kr__image *image, kr__shipped *list, size_t *n, kr_error *err)
+typedef struct list {
+    kr__shipped *items;
+    size_t n;
+} list;
+
+static kr_status add(list *to, kr__shipped shipped, kr_error *err)
 {
+    kr__shipped *grown = kr__grow(to->items, to->n, sizeof *grown);
+    if (!grown)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for shipped image %zu", to->n);
+    to->items = grown;
+    grown[to->n++] = shipped;
+    return KR_OK;
+}
+
+static kr_status add_image(list *to, const kr__image *image, kr_error *err)
+{
+    if (image->kind != KR_IMAGE_FATBIN)
+        return add(to, (kr__shipped){image, image->kind, image->arch, image->isa, {0}}, err);
     kr__fatbin *fatbin = NULL;
-    if (image->kind != KR_IMAGE_FATBIN) {
-        if (list)
-            list[*n] = (kr__shipped){image, 0, image->kind, image->arch, image->isa};
-        ++*n;
-        return KR_OK;
+    kr_status status = kr__fatbin_read(image->stored.bytes, image->stored.n_bytes, &fatbin, err);
+    for (size_t i = 0; !status && i < fatbin->n_entries; i++) {
+        const kr__fatbin_entry *entry = &fatbin->entries[i];
+        status = add(to, (kr__shipped){image, entry->kind, entry->arch, entry->isa, *entry}, err);
     }
-    const kr_status status = kr__fatbin_read(image->stored.bytes, image->stored.n_bytes, &fatbin, err);
-    for (size_t i = 0; !status && i < fatbin->n_entries; i++, ++*n)
-        if (list)
-            list[*n] = (kr__shipped){image, i, fatbin->entries[i].kind, fatbin->entries[i].arch,
-                                     fatbin->entries[i].isa};
     kr__fatbin_free(&fatbin);
     return status;
 }
@@ -29,47 +38,34 @@ static kr_status add(const kr__image *image, kr__shipped *list, size_t *n, kr_er
 kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped **ret_list, size_t *ret_n,
                            kr_error *err)
 {
-    size_t n = 0;
+    list all = {0};
     kr_status status = KR_OK;
     for (size_t i = 0; i < n_images && !status; i++)
-        status = add(&images[i], NULL, &n, err);
-    kr__shipped *list = !status && n ? kr__alloc(n, sizeof *list, err) : NULL;
-    if (!status && n && !list)
-        status = KR_OUT_OF_HOST_MEMORY;
-    n = 0;
-    for (size_t i = 0; list && i < n_images && !status; i++)
-        status = add(&images[i], list, &n, err);
+        status = add_image(&all, &images[i], err);
     if (status) {
-        free(list);
+        free(all.items);
         return status;
     }
-    *ret_list = list;
-    *ret_n = n;
+    *ret_list = all.items;
+    *ret_n = all.n;
     return KR_OK;
 }
 
 kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
     const kr__stored *stored = &shipped->image->stored;
-    kr_status status = kr__stored_check(stored, err);
+    const kr_status status = kr__stored_check(stored, err);
     if (status)
         return status;
-    if (shipped->image->kind != KR_IMAGE_FATBIN) {
-        char *data = kr__alloc(stored->n_bytes + 1, 1, err);
-        if (!data)
-            return KR_OUT_OF_HOST_MEMORY;
-        memcpy(data, stored->bytes, stored->n_bytes);
-        *ret_data = data;
-        *ret_bytes = stored->n_bytes;
-        return KR_OK;
-    }
-    kr__fatbin *fatbin;
-    status = kr__fatbin_read(stored->bytes, stored->n_bytes, &fatbin, err);
-    if (status)
-        return status;
-    status = kr__fatbin_unpack(&fatbin->entries[shipped->entry], ret_data, ret_bytes, err);
-    kr__fatbin_free(&fatbin);
-    return status;
+    if (shipped->image->kind == KR_IMAGE_FATBIN)
+        return kr__fatbin_unpack(&shipped->packed, ret_data, ret_bytes, err);
+    char *data = kr__alloc(stored->n_bytes + 1, 1, err);
+    if (!data)
+        return KR_OUT_OF_HOST_MEMORY;
+    memcpy(data, stored->bytes, stored->n_bytes);
+    *ret_data = data;
+    *ret_bytes = stored->n_bytes;
+    return KR_OK;
 }
 
 int kr__shipped_toolkit(const kr__shipped *shipped)

@@ -4,15 +4,16 @@
 
 /* Shipped images one by one: a fatbin's entries stand for themselves. */
 
+#include "ptx/image/image.h"
 #include "registry/descriptor.h"
 #include "runtime/base/base.h"
 
 typedef struct kr__shipped {
     const kr__image *image;
-    size_t entry; /* of a fatbin */
     kr_image_kind kind;
     kr_cc arch;
-    int isa; /* of PTX: 70 for 7.0; else 0 */
+    int isa;                 /* of PTX: 70 for 7.0; else 0 */
+    kr__fatbin_entry packed; /* in a fatbin */
 } kr__shipped;
 
 /* *ret_list is to be freed; NULL where there are none. KR_CORRUPT: a fatbin that cannot be read. */
