@@ -14,6 +14,7 @@ struct kr_pack {
     size_t n_ops, n_entries, n_images;
     kr__op_def **defs;
     kr__image *images; /* of all ops, in order */
+    const kr_op **ops; /* of each image */
     kr__arena arena;   /* of the lists */
 };
 
@@ -245,6 +246,7 @@ static kr_status read_image(reader *r, size_t at, const kr__pack_entry *entry, k
     if ((entry->kind == KR__PACK_PTX) != (entry->isa > 0))
         return WRONG(r, FIELD(kr__pack_entry, at, isa), "the PTX ISA of an entry of kind %u is %u",
                      entry->kind, entry->isa);
+    r->pack->ops[r->pack->n_images] = &def->op;
     kr__image *image = &r->pack->images[r->pack->n_images++];
     *image = (kr__image){.type = entry->type,
                          .variant = entry->variant,
@@ -328,8 +330,9 @@ static kr_status read_all(kr_pack *pack, kr_error *err)
         return status;
     pack->n_entries = r.header.n_entries;
     pack->images = kr__arena_alloc(&pack->arena, pack->n_entries * sizeof *pack->images);
+    pack->ops = kr__arena_alloc(&pack->arena, pack->n_entries * sizeof *pack->ops);
     pack->defs = kr__arena_alloc(&pack->arena, r.header.n_ops * sizeof *pack->defs);
-    if (!pack->images || !pack->defs)
+    if (!pack->images || !pack->ops || !pack->defs)
         return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the %u entries of a pack",
                        r.header.n_entries);
     pack->n_ops = r.header.n_ops;
@@ -453,10 +456,7 @@ kr_status kr_pack_get_image(const kr_pack *pack, size_t index, kr_pack_image *re
     const kr_status status = kr__stored_check(&image->stored, err);
     if (status)
         return status;
-    size_t op = 0; /* images lie in the order of the ops; those of an op without any begin nowhere */
-    while (!pack->defs[op]->n_images || image >= pack->defs[op]->images + pack->defs[op]->n_images)
-        op++;
-    *ret_image = (kr_pack_image){.op = &pack->defs[op]->op,
+    *ret_image = (kr_pack_image){.op = pack->ops[index],
                                  .type_index = image->type,
                                  .variant = image->variant,
                                  .kind = image->kind,
