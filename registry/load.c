@@ -40,7 +40,8 @@ static bool another_may_do(const kr_error *err, kr_status status)
         }
     if (err->api == KR_API_NVRTC)
         return status != KR_COMPILE_FAILED;
-    return status == KR_NOT_ON_THIS_MACHINE || status == KR_NOT_ON_THIS_DEVICE || status == KR_CORRUPT;
+    return status == KR_NOT_ON_THIS_MACHINE || status == KR_NOT_ON_THIS_DEVICE || status == KR_CORRUPT ||
+           status == KR_COMPILE_FAILED; /* PTX that cannot be releveled */
 }
 
 /* Will asking again give the same answer? Then it is kept. */

@@ -685,6 +685,44 @@ START_TEST(what_was_wrong_with_each_is_kept)
 }
 END_TEST
 
+/* For a driver that calls itself older than it is. What cannot be releveled, as PTX that is wrong, leads to
+ * the next. */
+START_TEST(newer_ptx_is_releveled)
+{
+    const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+    kr_resolution r;
+    if (!has_nvrtc())
+        return;
+    kr_compiled *ptx = compiled((kr_cc){7, 5, 0}, KR_IMAGE_PTX);
+    char *newer = strdup(ptx->image), *wrong = strdup(ptx->image);
+    memcpy(strstr(newer, ".version ") + 9, "7.8", 3);
+    memcpy(strstr(wrong, ".version ") + 9, "7.8", 3);
+    memcpy(strstr(wrong, "fma.rn"), "fmz", 3);
+    kr__image images[2] = {image_of(ptx, 78), image_of(ptx, 78)};
+    images[0].stored.bytes = wrong;
+    images[1].stored.bytes = newer;
+    const int version = device->driver->version;
+    device->driver->version = 11040;
+    kr_registry *other = shipping(images, 2);
+    runs_shipped(other, KR_IMAGE_PTX);
+    OK(kr_registry_resolve(other, "axpy.f32", device, NULL, &plain, &r, &err));
+    ck_assert_msg(r.image_change &&
+                      strstr(r.image_change, "PTX 7.8 releveled to 7.4 for the driver (CUDA 11.4)"),
+                  "%s", r.image_change);
+    kr_registry_destroy(&other);
+    other = shipping(images, 1);
+    ck_assert_int_eq(kr_registry_resolve(other, "axpy.f32", device, NULL, &plain, &r, &err),
+                     KR_NOT_ON_THIS_DEVICE);
+    ck_assert_msg(strstr(err.message, "plain ptx compute_75: ") && strstr(err.message, "'fmz'"), "%s",
+                  err.message);
+    device->driver->version = version;
+    kr_registry_destroy(&other);
+    kr_compiled_destroy(&ptx);
+    free(newer);
+    free(wrong);
+}
+END_TEST
+
 /* What is there and what the device needs. */
 START_TEST(nothing_that_is_shipped_fits)
 {
@@ -1124,6 +1162,7 @@ int main(void)
     tcase_add_test(c, shipped_images_do_without_nvrtc);
     tcase_add_test(c, images_of_all_kinds_run);
     tcase_add_test(c, what_was_wrong_with_each_is_kept);
+    tcase_add_test(c, newer_ptx_is_releveled);
     tcase_add_test(c, nothing_that_is_shipped_fits);
     tcase_add_test(c, a_variant_has_a_target_of_its_own);
     tcase_add_test(c, the_jit_is_forced_or_disabled);
