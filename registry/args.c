@@ -48,14 +48,10 @@ kr_status kr__arg_bytes(const kr__op_def *def, size_t type_index, size_t index, 
 static void list_sizes(const kr__op_def *def, const kr__expression *shape, const uint64_t *sizes, char *to,
                        size_t bytes)
 {
-    size_t used = 0;
     to[0] = '\0';
     for (size_t i = 0; i < def->op.n_args; i++)
-        if (kr__expression_names(shape, i) && used < bytes) {
-            kr__format(to + used, bytes - used, "%s%s=%" PRIu64, used ? " " : "", def->op.args[i].name,
-                       sizes[i]);
-            used = strlen(to);
-        }
+        if (kr__expression_names(shape, i))
+            kr__append(to, bytes, "%s%s=%" PRIu64, *to ? " " : "", def->op.args[i].name, sizes[i]);
 }
 
 static kr_status bind_scalar(const kr__op_def *def, size_t type_index, size_t index, kr_device *device,
@@ -141,11 +137,8 @@ static kr_status check_list(const kr_op *op, kr_args args, kr_error *err)
         return !n || args.list ? KR_OK
                                : KR_FAIL(err, KR_INVALID_ARGUMENT, "the list of the arguments is NULL");
     char names[256] = "";
-    for (size_t i = 0; i < want; i++) {
-        const size_t used = strlen(names);
-        kr__format(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                   op->args[kr__caller_arg(op, i)].name);
-    }
+    for (size_t i = 0; i < want; i++)
+        kr__append(names, sizeof names, "%s%s", i ? ", " : "", op->args[kr__caller_arg(op, i)].name);
     return KR_FAIL(err, KR_INVALID_ARGUMENT, "%zu arguments are given; there are %zu: %s", n, want, names);
 }
 

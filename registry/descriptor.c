@@ -558,10 +558,8 @@ static const struct keyword {
 static void list_keywords(char *to, size_t bytes)
 {
     to[0] = '\0';
-    for (size_t i = 0; i < KR_COUNT(keywords); i++) {
-        const size_t used = strlen(to);
-        kr__format(to + used, bytes - used, "%s%s", i ? ", " : "", keywords[i].name);
-    }
+    for (size_t i = 0; i < KR_COUNT(keywords); i++)
+        kr__append(to, bytes, "%s%s", i ? ", " : "", keywords[i].name);
 }
 
 /* ---- the whole ---- */

@@ -62,10 +62,8 @@ static void suggest(const kr__ops *ops, const char *full_name, kr_error *err)
 static void list_types(const kr_op *op, char *to, size_t bytes)
 {
     to[0] = '\0';
-    for (size_t i = 0; i < op->n_types; i++) {
-        const size_t used = strlen(to);
-        kr__format(to + used, bytes - used, "%s%s", i ? ", " : "", kr_type_name(op->types[i]));
-    }
+    for (size_t i = 0; i < op->n_types; i++)
+        kr__append(to, bytes, "%s%s", i ? ", " : "", kr_type_name(op->types[i]));
 }
 
 static kr_status find_type(const kr_op *op, const char *type, size_t *ret_type_index, kr_error *err)
@@ -120,8 +118,7 @@ kr_status kr__variant_find(const kr_op *op, const char *name, size_t *ret_varian
             *ret_variant = i;
             return KR_OK;
         }
-        const size_t used = strlen(names);
-        kr__format(names + used, sizeof names - used, "%s%s", i ? ", " : "", op->variants[i].name);
+        kr__append(names, sizeof names, "%s%s", i ? ", " : "", op->variants[i].name);
     }
     KR_FAIL(err, KR_NOT_FOUND, "%s has no variant \"%s\"", op->name, name);
     kr__error_op(err, op->name);
@@ -512,8 +509,7 @@ void kr__registry_tell_nvrtc(const kr_registry *registry, kr_error *err)
     const kr_error *why = registry->nvrtc_failure;
     if (!why || !err)
         return;
-    const size_t used = strlen(err->message);
-    kr__format(err->message + used, sizeof err->message - used, "; %s", why->message);
+    kr__append(err->message, sizeof err->message, "; %s", why->message);
     kr__error_log(err, why->log);
     kr__error_advice(err, "%s", why->advice);
 }

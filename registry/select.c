@@ -322,11 +322,9 @@ static void consider(kr__selection *s, size_t first, int ranks[], kr__candidate 
     c.usable = rank != REFUSED;
     if (!c.usable)
         c.how = "none";
-    else if (align_bytes) {
-        const size_t used = strlen(c.reason);
-        kr__format(c.reason + used, sizeof c.reason - used, "; where every buffer is aligned to %llu bytes",
+    else if (align_bytes)
+        kr__append(c.reason, sizeof c.reason, "; where every buffer is aligned to %llu bytes",
                    (unsigned long long)align_bytes);
-    }
     insert(s, first, ranks, &c, rank);
 }
 

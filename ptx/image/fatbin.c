@@ -239,17 +239,14 @@ void kr__fatbin_flags(uint64_t flags, char *to, size_t bytes)
                  {FLAG_A, "a"},
                  {FLAG_F, "f"},
                  {FLAG_COMPAT, "compat"}};
-    size_t n = 0;
     *to = '\0';
     for (size_t i = 0; i < KR_COUNT(names); i++) {
-        if (flags & names[i].flag) {
-            kr__format(to + n, bytes - n, "%s%s", n ? " " : "", names[i].name);
-            n += strlen(to + n);
-        }
+        if (flags & names[i].flag)
+            kr__append(to, bytes, "%s%s", *to ? " " : "", names[i].name);
         flags &= ~names[i].flag;
     }
     if (flags)
-        kr__format(to + n, bytes - n, "%s0x%llx", n ? " " : "", (unsigned long long)flags);
+        kr__append(to, bytes, "%s0x%llx", *to ? " " : "", (unsigned long long)flags);
 }
 
 /* How many bytes came out; anything but entry->bytes is damage. */

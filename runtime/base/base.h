@@ -95,6 +95,8 @@ void kr__text_free(kr__text *text);
 /* snprintf that always terminates and cuts with "..." at the end when it does not fit. */
 void kr__format(char *to, size_t bytes, const char *format, ...) KR_PRINTF(3, 4);
 void kr__format_list(char *to, size_t bytes, const char *format, va_list args);
+/* The same behind the text that is there; bytes are of both. */
+void kr__append(char *to, size_t bytes, const char *format, ...) KR_PRINTF(3, 4);
 
 /* How many bytes from the beginning are UTF-8. */
 size_t kr__utf8_good(const char *text, size_t bytes);

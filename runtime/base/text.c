@@ -77,6 +77,15 @@ void kr__format(char *to, size_t bytes, const char *format, ...)
     va_end(args);
 }
 
+void kr__append(char *to, size_t bytes, const char *format, ...)
+{
+    const size_t used = strlen(to);
+    va_list args;
+    va_start(args, format);
+    kr__format_list(to + used, bytes - used, format, args);
+    va_end(args);
+}
+
 /* Bytes of the character at the head of the text; 0: there is none (overlong, a surrogate, cut off). */
 static size_t utf8_character(const unsigned char *text, size_t bytes)
 {

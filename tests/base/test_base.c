@@ -113,6 +113,19 @@ START_TEST(texts_grow)
 }
 END_TEST
 
+START_TEST(what_is_appended_is_cut_too)
+{
+    char text[12] = "";
+    kr__append(text, sizeof text, "%s", "one");
+    kr__append(text, sizeof text, ", %d", 2);
+    ck_assert_str_eq(text, "one, 2");
+    kr__append(text, sizeof text, "%s", ", three");
+    ck_assert_str_eq(text, "one, 2, ...");
+    kr__append(text, sizeof text, "more");
+    ck_assert_str_eq(text, "one, 2, ...");
+}
+END_TEST
+
 START_TEST(distances)
 {
     static const struct {
@@ -403,6 +416,7 @@ int main(void)
     tcase_add_test(tc, sha256);
     tcase_add_test(tc, files_are_mapped);
     tcase_add_test(tc, utf8_is_told_from_other_bytes);
+    tcase_add_test(tc, what_is_appended_is_cut_too);
     tcase_add_test(tc, distances);
     tcase_add_test(tc, suggestions);
     tcase_add_test(tc, globs);
