@@ -290,7 +290,8 @@ static const char *requirements(const kr_op *op, const char *variant)
     return "";
 }
 
-size_t ck_variant_align(const kr_op *op, const char *variant)
+/* The bytes that its `align=` asks for, or 0. */
+static size_t variant_align(const kr_op *op, const char *variant)
 {
     const char *align = strstr(requirements(op, variant), "align=");
     return align ? (size_t)strtoull(align + strlen("align="), NULL, 10) : 0;
@@ -307,9 +308,10 @@ static size_t widest_element(const kr_op *op, kr_type type)
     return widest;
 }
 
-size_t ck_variant_step(const kr_op *op, kr_type type, const char *variant)
+/* Its buffers can be off a boundary by multiples of this. */
+static size_t variant_step(const kr_op *op, kr_type type, const char *variant)
 {
-    size_t align = ck_variant_align(op, variant), element = widest_element(op, type);
+    size_t align = variant_align(op, variant), element = widest_element(op, type);
     return align > element ? align : element;
 }
 
@@ -406,7 +408,7 @@ typedef struct walk {
 /* On a 256-byte boundary, and as far off it as the variant must bear. */
 static void walk_shifts(walk *w)
 {
-    size_t step = ck_variant_step(w->one.op, w->one.type, w->one.variant);
+    size_t step = variant_step(w->one.op, w->one.type, w->one.variant);
     size_t n = w->options->shift_bytes ? 1 : 2;
     for (size_t i = 0; i < n && !w->stopped; i++) {
         w->one.shift_bytes = w->options->shift_bytes ? *w->options->shift_bytes : i * step;
@@ -483,7 +485,7 @@ static kr_status walk_variants(walk *w, kr_error *err)
         if ((options->variant && strcmp(options->variant, variant) != 0) ||
             !within(op, variant, options->max_cc))
             continue;
-        size_t step = ck_variant_step(op, w->one.type, variant);
+        size_t step = variant_step(op, w->one.type, variant);
         if (options->shift_bytes && *options->shift_bytes % step)
             return tool_refuse(err, "Give a multiple, or the variants that take it by --variant.",
                                "a shift by %zu: %s of %s takes multiples of %zu bytes", *options->shift_bytes,

@@ -104,10 +104,6 @@ char *ck_full_name(const kr_op *op, kr_type type, char *to, size_t bytes);
 enum { CK_SHAPE_BYTES = 21 * KR_MAX_OP_ARGS };
 /* "31x33": all sizes in their order. */
 char *ck_shape_text(const kr_op *op, const uint64_t *sizes, char *to, size_t bytes);
-/* The bytes that a variant's `align=` asks for, or 0. */
-size_t ck_variant_align(const kr_op *op, const char *variant);
-/* Its buffers can be off a boundary by multiples of this. */
-size_t ck_variant_step(const kr_op *op, kr_type type, const char *variant);
 
 typedef struct ck_walk_options {
     bool quick;

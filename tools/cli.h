@@ -94,9 +94,6 @@ struct cli_command {
     int (*run)(const invocation *cli);
 };
 
-extern const cli_command commands[];
-extern const size_t n_commands;
-
 int run_list(const invocation *cli);
 int run_devices(const invocation *cli);
 int run_explain(const invocation *cli);
@@ -235,9 +232,6 @@ kr_status none_matches(kr_registry *registry, const char *glob, kr_error *err);
 /* The op and type that an operand and --type name. KR_NOT_FOUND and KR_INVALID_ARGUMENT say what there is. */
 kr_status find_op(const invocation *cli, kr_registry *registry, const char *name, const kr_op **ret_op,
                   kr_type *ret_type, kr_error *err);
-/* kr_registry_find with a better suggestion for plain names. */
-kr_status find_full_name(kr_registry *registry, const char *name, const kr_op **ret_op, kr_type *ret_type,
-                         kr_error *err);
 /* Is there such a variant (NULL: any)? */
 kr_status check_variant(const kr_op *op, const char *variant, kr_error *err);
 /* The sizes of --shape or --n. Without either *ret_given is false and ret_sizes holds what suits a first run.

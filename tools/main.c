@@ -19,7 +19,7 @@ static const struct {
 #undef OPTION_ROW
 };
 
-const cli_command commands[] = {
+static const cli_command commands[] = {
     {"list", "the ops: types, arguments, variants, shipped images", "[GLOB]", "kregistry list 's*' --resolve",
      BIT(RESOLVE), 0, 1, run_list},
     {"devices", "the driver and its devices", "", "kregistry devices --driver softcuda", 0, 0, 0,
@@ -61,7 +61,7 @@ const cli_command commands[] = {
     {"completion", "a completion script", "bash|zsh|fish", "eval \"$(kregistry completion bash)\"", 0, 1, 1,
      run_completion},
 };
-const size_t n_commands = sizeof commands / sizeof *commands;
+static const size_t n_commands = sizeof commands / sizeof *commands;
 
 /* ---- values ---- */
 

@@ -356,8 +356,9 @@ static void suggest_op(kr_registry *registry, const char *name, kr_error *err)
     free(names);
 }
 
-kr_status find_full_name(kr_registry *registry, const char *name, const kr_op **ret_op, kr_type *ret_type,
-                         kr_error *err)
+/* kr_registry_find with a better suggestion for plain names. */
+static kr_status find_full_name(kr_registry *registry, const char *name, const kr_op **ret_op,
+                                kr_type *ret_type, kr_error *err)
 {
     kr_status status = kr_registry_find(registry, name, ret_op, ret_type, err);
     if (status == KR_NOT_FOUND)
