@@ -336,7 +336,7 @@ typedef struct sc_task {
     enum { SC_TASK_BLOCKED, SC_TASK_READY, SC_TASK_RUNNING, SC_TASK_DONE } state;
     unsigned n_before; /* tasks that must be done first */
     struct sc_task **after;
-    size_t n_after, capacity;
+    size_t n_after;
     struct sc_task *next, *previous; /* in the ready list */
     uint64_t end_ns;
 } sc_task;

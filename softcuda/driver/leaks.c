@@ -11,7 +11,7 @@
 typedef struct leaks {
     const sc_context *context;
     sc_object **items;
-    size_t n, capacity;
+    size_t n;
 } leaks;
 
 /* Did the program make it? Default streams and pools, the modules of libraries and the variables of modules,
@@ -43,15 +43,11 @@ static void add(void *of, void *user)
     leaks *found = user;
     if ((found->context && object->context != found->context) || !is_made(object))
         return;
-    if (found->n == found->capacity) {
-        size_t capacity = found->capacity ? 2 * found->capacity : 64;
-        sc_object **grown = realloc(found->items, capacity * sizeof *grown);
-        if (!grown)
-            return;
-        found->items = grown;
-        found->capacity = capacity;
-    }
-    found->items[found->n++] = sc_retain(object);
+    sc_object **grown = kr__grow(found->items, found->n, sizeof *grown);
+    if (!grown)
+        return;
+    found->items = grown;
+    grown[found->n++] = sc_retain(object);
 }
 
 static int by_number(const void *a, const void *b)

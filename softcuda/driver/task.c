@@ -188,15 +188,11 @@ static void *worker(void *unused)
 
 static bool run_after(sc_task *task, sc_task *before)
 {
-    if (before->n_after == before->capacity) {
-        size_t capacity = before->capacity ? 2 * before->capacity : 4;
-        sc_task **grown = realloc(before->after, capacity * sizeof(sc_task *));
-        if (!grown)
-            return false;
-        before->after = grown;
-        before->capacity = capacity;
-    }
-    before->after[before->n_after++] = sc_task_retain(task);
+    sc_task **grown = kr__grow(before->after, before->n_after, sizeof *grown);
+    if (!grown)
+        return false;
+    before->after = grown;
+    grown[before->n_after++] = sc_task_retain(task);
     task->n_before++;
     return true;
 }

@@ -24,7 +24,7 @@ enum {
 
 typedef struct sc_list { /* sorted by start */
     sc_allocation *items;
-    size_t n, capacity;
+    size_t n;
 } sc_list;
 
 struct sc_memory {
@@ -83,14 +83,10 @@ static sc_allocation *list_find(const sc_list *list, uint64_t address)
 
 static bool list_insert(sc_list *list, sc_allocation item)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        sc_allocation *items = realloc(list->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        list->items = items;
-        list->capacity = capacity;
-    }
+    sc_allocation *grown = kr__grow(list->items, list->n, sizeof *grown);
+    if (!grown)
+        return false;
+    list->items = grown;
     size_t at = list_above(list, item.start);
     memmove(&list->items[at + 1], &list->items[at], (list->n - at) * sizeof item);
     list->items[at] = item;

@@ -33,14 +33,12 @@ static bool add_addressable(sc_program *program, const ptx_function *function)
     uint64_t address;
     if (!function || sc__map_get(&program->addresses, (uintptr_t)function, &address))
         return true;
-    if ((program->n_addressable & (program->n_addressable - 1)) == 0) {
-        size_t capacity = program->n_addressable ? 2 * program->n_addressable : 1;
-        const ptx_function **moved = realloc(program->addressable, capacity * sizeof *moved);
-        if (!moved)
-            return false;
-        program->addressable = moved;
-    }
-    program->addressable[program->n_addressable++] = function;
+    const ptx_function **grown =
+        kr__grow((void *)program->addressable, program->n_addressable, sizeof *grown);
+    if (!grown)
+        return false;
+    program->addressable = grown;
+    grown[program->n_addressable++] = function;
     return sc__map_put(&program->addresses, &program->arena, (uintptr_t)function,
                        SC_WINDOW(SC_WINDOW_CODE) | program->n_addressable << 4);
 }
