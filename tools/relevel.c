@@ -47,7 +47,7 @@ static kr_status relevel(const invocation *cli, kr_releveled **ret_releveled, kr
     if (!status)
         status = read_goal(cli, &options, err);
     if (!status)
-        status = tool_read_file(cli->operands[0], &ptx, &bytes, err);
+        status = tool_read_bytes(cli->operands[0], &ptx, &bytes, err);
     if (!status)
         status = kr_ptx_relevel(ptx, bytes, &options, ret_releveled, err);
     if (!status)
