@@ -26,6 +26,56 @@ static void add_include_notes(const compile_job *job, kr__text *log)
                      i + 1 < kr__n_virtual_headers ? "" : "\n");
 }
 
+static bool is_toolkit_header(const char *name)
+{
+    static const char *const beginnings[] = {
+        "cuda.h",  "cuda_",   "cuda/",         "cub/", "thrust/", "nv/", "cooperative_groups",
+        "curand_", "device_", "vector_types.", "crt/", "mma.h"};
+    for (size_t i = 0; i < KR_COUNT(beginnings); i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+/* libcu++ has many of the standard headers, for devices. */
+static bool is_in_libcuxx(const kr_nvrtc *nvrtc, const char *name)
+{
+    static const char *const folders[] = {"cccl/cuda/std", "cuda/std"};
+    bool found = false;
+    for (size_t i = 0; i < KR_COUNT(folders) && nvrtc->toolkit_include && !found; i++) {
+        kr__text path = {0};
+        kr__text_add(&path, "%s/%s/%s", nvrtc->toolkit_include, folders[i], name);
+        found = !path.failed && kr__file_exists(path.data);
+        kr__text_free(&path);
+    }
+    return found;
+}
+
+/* Of all that can be missing, the toolkit's headers and the standard library's are known by name. */
+static void advise_header(const compile_job *job, const char *error)
+{
+    const kr_nvrtc_info *info = &job->nvrtc->info;
+    const char *quoted = strchr(error, '"');
+    char name[128] = "";
+    if (quoted)
+        kr__format(name, sizeof name, "%.*s", (int)strcspn(quoted + 1, "\"\n"), quoted + 1);
+    if (!job->nvrtc->toolkit_include && is_toolkit_header(name))
+        kr__error_advice(
+            job->err,
+            "It is of the CUDA toolkit, whose headers do not lie beside this NVRTC: add those of "
+            "CUDA %d.%d with -I, or install the Python package nvidia-cuda-runtime.",
+            info->major, info->minor);
+    else if (is_in_libcuxx(job->nvrtc, name))
+        kr__error_advice(job->err, "NVRTC has no standard library: include <cuda/std/%s>.", name);
+    else if (name[0] && !strpbrk(name, "./"))
+        kr__error_advice(job->err,
+                         "NVRTC has no standard library: keep <%s> out of what it compiles, with #ifndef "
+                         "__CUDACC_RTC__.",
+                         name);
+    else
+        kr__error_advice(job->err, "Add the header's folder with an -I option, or give the header as text.");
+}
+
 static int first_line_bytes(const char *text)
 {
     return (int)strcspn(text, "\n");
@@ -77,9 +127,7 @@ static kr_status source_failed(const compile_job *job)
     add_include_notes(job, &log);
     kr__error_log(job->err, log.data);
     if (log.data && strstr(log.data, "open source file"))
-        kr__error_advice(job->err, "Add the header's folder with an -I option, or give the header as text.%s",
-                         job->nvrtc->toolkit_include ? ""
-                                                     : " No CUDA toolkit headers lie beside this NVRTC.");
+        advise_header(job, error);
     else
         kr__error_advice(job->err, "Correct the source; > marks the lines in the log.");
     kr__text_free(&log);

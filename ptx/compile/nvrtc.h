@@ -36,7 +36,7 @@ const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NV
  * (compile.c) */
 bool kr__nvrtc_knows(const int *archs, size_t n_archs, int version, kr_cc arch);
 
-/* ---- headers (headers.c) ---- */
+/* ---- headers (standard.c, headers.c) ---- */
 
 /* The standard headers that a kernel may include where there is no C library. */
 typedef struct kr__header {

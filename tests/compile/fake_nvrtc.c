@@ -5,7 +5,7 @@
  *   "builtins"  the compile answers BUILTIN_OPERATION_FAILURE
  *   "internal"  ... INTERNAL_ERROR
  *   "memory"    ... COMPILATION, because its assembler had no memory
- *   "missing"   ... COMPILATION, because a header is missing
+ *   "missing X" ... COMPILATION, because the header X is missing
  *   "locale"    the log is the code set of the calling thread's locale
  *   "options"   the log is the options, one a line
  *   "no cubin"  there is no cubin, whatever the arch
@@ -89,9 +89,9 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n_options, const char 
         snprintf(program->log, sizeof program->log, "ptxas fatal   : Memory allocation failure\n");
         return NVRTC_ERROR_COMPILATION;
     }
-    if (strstr(program->source, "missing")) {
+    if (strncmp(program->source, "missing ", 8) == 0) {
         snprintf(program->log, sizeof program->log,
-                 "fake.cu(1): catastrophic error: cannot open source file \"type_traits\"\n");
+                 "fake.cu(1): catastrophic error: cannot open source file \"%s\"\n", program->source + 8);
         return NVRTC_ERROR_COMPILATION;
     }
     return strstr(program->source, "internal") ? NVRTC_ERROR_INTERNAL_ERROR : NVRTC_SUCCESS;

@@ -140,8 +140,26 @@ END_TEST
 /* There is no toolkit beside the fake. */
 START_TEST(a_missing_header_lists_those_that_are_there)
 {
-    refuse("missing", NULL, KR_COMPILE_FAILED);
+    refuse("missing vector", NULL, KR_COMPILE_FAILED);
     ck_assert_ptr_nonnull(strstr(err.log, "headers that need no folder: stdint.h, cstdint, "));
+}
+END_TEST
+
+/* The advice is about the header that is missing. */
+static const struct {
+    const char *source, *advice;
+} missing[] = {
+    {"missing cuda_fp16.h", "add those of CUDA 13.0 with -I"},
+    {"missing cub/cub.cuh", "add those of CUDA 13.0 with -I"},
+    {"missing vector", "keep <vector> out"},
+    {"missing mine.h", "Add the header's folder"},
+    {"missing cudnn/mine", "Add the header's folder"},
+};
+
+START_TEST(a_missing_header_is_known)
+{
+    refuse(missing[_i].source, NULL, KR_COMPILE_FAILED);
+    ck_assert_msg(strstr(err.advice, missing[_i].advice), "%s", err.advice);
 }
 END_TEST
 
@@ -346,6 +364,13 @@ START_TEST(toolkit_headers)
              folder, toolkits[_i].include);
     ck_assert_ptr_nonnull(strstr(compiled->log, want));
     kr_compiled_destroy(&compiled);
+    snprintf(command, sizeof command, "cd %s/%s/cccl && mkdir -p cuda/std && touch cuda/std/tuple", folder,
+             toolkits[_i].include);
+    ck_assert_int_eq(system(command), 0);
+    refuse("missing tuple", NULL, KR_COMPILE_FAILED);
+    ck_assert_msg(strstr(err.advice, "include <cuda/std/tuple>"), "%s", err.advice);
+    refuse("missing vector", NULL, KR_COMPILE_FAILED);
+    ck_assert_msg(strstr(err.advice, "keep <vector> out"), "%s", err.advice);
     kr_nvrtc_close(&fake);
 }
 END_TEST
@@ -404,6 +429,7 @@ int main(void)
     tcase_add_test(compiling, internal_error);
     tcase_add_test(compiling, an_assembler_without_memory_is_no_fault_of_the_source);
     tcase_add_test(compiling, a_missing_header_lists_those_that_are_there);
+    tcase_add_loop_test(compiling, a_missing_header_is_known, 0, sizeof missing / sizeof missing[0]);
     tcase_add_test(compiling, lowered_name_is_copied);
     tcase_add_test(compiling, lowered_name_is_empty);
     tcase_add_test(compiling, kind_is_what_came_back);

@@ -255,6 +255,23 @@ START_TEST(standard_headers)
                 NULL);
     ck_assert_uint_eq(compiled->n_entries, 1);
     kr_compiled_destroy(&compiled);
+    char *text;
+    size_t bytes;
+    ck_assert(!kr__file_read(STANDARD_CU, &text, &bytes, &err));
+    compiled = compile(text, NULL);
+    ck_assert_str_eq(compiled->entries[0], "standard");
+    kr_compiled_destroy(&compiled);
+    free(text);
+    static const char *const languages[] = {"--std=c++11", "--std=c++14"};
+    for (size_t i = 0; i < KR_COUNT(languages); i++) {
+        compiled =
+            compile("#include <cmath>\n#include <limits>\n#include <type_traits>\n"
+                    "static_assert(std::is_same<std::conditional_t<true, int, char>, int>::value, \"\");\n"
+                    "static_assert(std::numeric_limits<int>::max() == 2147483647, \"\");\n",
+                    &(kr_compile_options){
+                        .struct_size = sizeof(kr_compile_options), .options = &languages[i], .n_options = 1});
+        kr_compiled_destroy(&compiled);
+    }
     kr_nvrtc_close(&nvrtc);
 }
 END_TEST
@@ -318,7 +335,7 @@ START_TEST(toolkit_headers)
     if (status) {
         ck_assert_int_eq(status, KR_COMPILE_FAILED);
         expect_text(err.log, "include folders searched");
-        expect_text(err.advice, "No CUDA toolkit headers");
+        expect_text(err.advice, "do not lie beside this NVRTC");
     }
     kr_compiled_destroy(&compiled);
     kr_nvrtc_close(&nvrtc);
