@@ -478,7 +478,8 @@ static kr_status open_nvrtc(kr_registry *registry, kr_error *err)
     kr_error *why = kr__alloc(1, sizeof *why, err);
     if (!why)
         return KR_OUT_OF_HOST_MEMORY;
-    const kr_status status = kr_nvrtc_open(registry->nvrtc_path, &registry->nvrtc, why);
+    const int driver = registry->runtime ? registry->runtime->driver->version : 0;
+    const kr_status status = kr_nvrtc_open_for(driver, registry->nvrtc_path, &registry->nvrtc, why);
     if (status == KR_NOT_ON_THIS_MACHINE || status == KR_INVALID_ARGUMENT) {
         registry->nvrtc_failure = why;
         if (registry->runtime)

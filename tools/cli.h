@@ -188,9 +188,10 @@ kr_status session_open_registry(session *s, const invocation *cli, kr_error *err
 /* A registry of what --ops names alone. */
 kr_status session_open_own(session *s, const invocation *cli, kr_error *err);
 
-/* The NVRTC that --nvrtc or KREGISTRY_NVRTC names, else the one that is found. KR_NOT_ON_THIS_MACHINE: there
- * is none, or none is wanted. KR_INVALID_ARGUMENT: the one named does not do. */
-kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err);
+/* The NVRTC that --nvrtc or KREGISTRY_NVRTC names, else the one that is found, for a driver (0: any).
+ * KR_NOT_ON_THIS_MACHINE: there is none, or none is wanted. KR_INVALID_ARGUMENT: the one named does not do.
+ */
+kr_status open_nvrtc(const invocation *cli, int driver_version, kr_nvrtc **ret_nvrtc, kr_error *err);
 bool wants_no_nvrtc(const invocation *cli);
 bool nvrtc_knows(const kr_nvrtc *nvrtc, kr_cc arch);
 

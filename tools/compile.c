@@ -145,7 +145,7 @@ int run_compile(const invocation *cli)
         status = tool_refuse(&err, "Give -o a file that ends in .ptx, .cubin, .fatbin or .ltoir.",
                              "compile needs -o FILE");
     if (!status)
-        status = open_nvrtc(cli, &nvrtc, &err);
+        status = open_nvrtc(cli, 0, &nvrtc, &err);
     if (!status)
         status = compile(cli, nvrtc, &compiled, &err);
     int code = status ? cli_fail(cli, &err) : print(cli, compiled);

@@ -70,9 +70,28 @@ static void compare_versions(doctor *d, const kr_nvrtc_info *info)
     else
         snprintf(text, sizeof text, "the driver (CUDA %s) takes what NVRTC %s makes", driver, nvrtc);
     note(d, "versions", true, text,
-         made > taken ? "Use an NVRTC that is not newer than the driver, or `kregistry relevel`, where PTX is "
-                        "loaded without the registry."
-                      : NULL);
+         made > taken
+             ? "Use an NVRTC that is not newer than the driver, or `kregistry relevel`, where PTX is "
+               "loaded without the registry."
+             : NULL);
+}
+
+/* Kernels that include cuda_fp16.h and the like need the toolkit's headers, those of their NVRTC. */
+static void probe_headers(doctor *d, const kr_nvrtc_info *info)
+{
+    char text[4200], theirs[16];
+    const int version = info->include_version, nvrtc = info->major * 1000 + info->minor * 10;
+    if (!info->include) {
+        note(d, "headers", true,
+             "none of the toolkit's lie beside NVRTC: kernels do without, or name their folder", NULL);
+        return;
+    }
+    snprintf(text, sizeof text, "%s (%s)", version ? version_text(version, theirs) : "of an unknown version",
+             info->include);
+    note(d, "headers", true, text,
+         !version || version == nvrtc
+             ? NULL
+             : "Put headers of NVRTC's own version beside it: these may not compile.");
 }
 
 /* KR_INVALID_ARGUMENT: the NVRTC that was asked for does not do, so there is no registry to probe with. */
@@ -83,13 +102,15 @@ static kr_status probe_nvrtc(doctor *d)
     kr_nvrtc *nvrtc = NULL;
     if (wants_no_nvrtc(d->cli))
         return KR_OK;
-    if (open_nvrtc(d->cli, &nvrtc, &err)) {
+    const int driver = d->session.runtime ? kr_runtime_driver(d->session.runtime).version : 0;
+    if (open_nvrtc(d->cli, driver, &nvrtc, &err)) {
         note_error(d, "nvrtc", &err);
         return err.status;
     }
     kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
     snprintf(text, sizeof text, "%d.%d (%s)", info.major, info.minor, info.path);
     note(d, "nvrtc", true, text, NULL);
+    probe_headers(d, &info);
     if (d->session.runtime)
         compare_versions(d, &info);
     kr_nvrtc_close(&nvrtc);

@@ -73,7 +73,10 @@ static kr_status read_archs(const invocation *cli, machine_facts *facts, kr_erro
 kr_status find_nvrtc_archs(const invocation *cli, machine_facts *facts, kr_error *err)
 {
     kr_nvrtc *nvrtc = NULL;
-    kr_status status = open_nvrtc(cli, &nvrtc, err);
+    int driver = 0;
+    kr_status status = cli_has(cli, OPT_DRIVER_VERSION) ? read_driver_version(cli, &driver, err) : KR_OK;
+    if (!status)
+        status = open_nvrtc(cli, driver, &nvrtc, err);
     if (status)
         return status == KR_NOT_ON_THIS_MACHINE ? KR_OK : status;
     kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);

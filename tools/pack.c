@@ -48,7 +48,7 @@ static kr_status check_known(const kr_nvrtc *nvrtc, const targets *asked, kr_err
 static kr_status check_nvrtc(const invocation *cli, const targets *cubins, const targets *ptx, kr_error *err)
 {
     kr_nvrtc *nvrtc = NULL;
-    kr_status status = open_nvrtc(cli, &nvrtc, err);
+    kr_status status = open_nvrtc(cli, 0, &nvrtc, err);
     if (!status)
         status = check_known(nvrtc, cubins, err);
     if (!status)

@@ -143,14 +143,14 @@ static bool names_nvrtc(const invocation *cli)
     return !wants_no_nvrtc(cli) && (cli_has(cli, OPT_NVRTC) || by_variable());
 }
 
-kr_status open_nvrtc(const invocation *cli, kr_nvrtc **ret_nvrtc, kr_error *err)
+kr_status open_nvrtc(const invocation *cli, int driver_version, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
     if (wants_no_nvrtc(cli)) {
         tool_fail(err, KR_NOT_ON_THIS_MACHINE, "NVRTC is switched off");
         tool_advice(err, "Leave out --nvrtc none and KREGISTRY_NVRTC=none.");
         return err->status;
     }
-    kr_status status = kr_nvrtc_open(nvrtc_path(cli), ret_nvrtc, err);
+    kr_status status = kr_nvrtc_open_for(driver_version, nvrtc_path(cli), ret_nvrtc, err);
     if (status != KR_NOT_ON_THIS_MACHINE || !names_nvrtc(cli))
         return status;
     const char *line_end = strchr(err->log, '\n');
@@ -304,7 +304,7 @@ kr_status session_open(session *s, const invocation *cli, bool needs_driver, kr_
     kr_nvrtc *nvrtc = NULL;
     kr_status status = needs_driver ? session_open_driver(s, cli, err) : KR_OK;
     if (!status && names_nvrtc(cli)) /* the registry would do without it */
-        status = open_nvrtc(cli, &nvrtc, err);
+        status = open_nvrtc(cli, 0, &nvrtc, err);
     kr_nvrtc_close(&nvrtc);
     return status ? status : session_open_registry(s, cli, err);
 }

@@ -12,10 +12,10 @@ typedef struct answer {
 
 /* What is not here is an answer, and so is a variable that names what does not do; an option that does so is
  * wrong. */
-static kr_status ask_nvrtc(const invocation *cli, answer *a, kr_error *err)
+static kr_status ask_nvrtc(const invocation *cli, int driver_version, answer *a, kr_error *err)
 {
     kr_nvrtc *nvrtc = NULL;
-    kr_status status = open_nvrtc(cli, &nvrtc, &a->why);
+    kr_status status = open_nvrtc(cli, driver_version, &nvrtc, &a->why);
     if (status == KR_NOT_ON_THIS_MACHINE || (status == KR_INVALID_ARGUMENT && !cli_has(cli, OPT_NVRTC)))
         return KR_OK;
     if (status) {
@@ -56,9 +56,9 @@ int run_version(const invocation *cli)
     session s = {0};
     kr_error err;
     answer nvrtc = {0}, driver = {0};
-    kr_status status = ask_nvrtc(cli, &nvrtc, &err);
+    kr_status status = ask_driver(cli, &s, &driver, &err);
     if (!status)
-        status = ask_driver(cli, &s, &driver, &err);
+        status = ask_nvrtc(cli, s.runtime ? kr_runtime_driver(s.runtime).version : 0, &nvrtc, &err);
     int code = status ? cli_fail(cli, &err) : EXIT_DONE;
     if (!status && cli->json) {
         cli_print(json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "kregistry", KR_VERSION, "library",

@@ -18,6 +18,9 @@ typedef struct kr_nvrtc kr_nvrtc;
  * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. KR_IO:
  * no descriptor is left, so nothing is known of what is installed. */
 KR_API kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
+/* The one for a driver of that version (12040): an NVRTC of a newer major, whose machine code the driver does
+ * not take, only where there is no other. A registry opens its own so. 0: any driver. */
+KR_API kr_status kr_nvrtc_open_for(int driver_version, const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
 KR_API void kr_nvrtc_close(kr_nvrtc **nvrtc); /* frees the handle; the library stays loaded */
 
 typedef struct kr_nvrtc_info {
@@ -25,6 +28,8 @@ typedef struct kr_nvrtc_info {
     int major, minor;
     const int *archs; /* supported: 75, 80, ... ascending */
     size_t n_archs;
+    const char *include; /* the folder of the toolkit's headers beside it; NULL: there are none */
+    int include_version; /* which CUDA's they are: 13000; 0: not known */
 } kr_nvrtc_info;
 
 KR_API kr_nvrtc_info kr_nvrtc_get_info(const kr_nvrtc *nvrtc);

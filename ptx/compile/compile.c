@@ -118,7 +118,7 @@ static const char *printed(compile_job *job, const char *before, const char *mid
 static kr_status list_options(compile_job *job)
 {
     const kr_compile_options *given = &job->given;
-    const char *include = job->nvrtc->toolkit_include;
+    const char *include = job->nvrtc->info.include;
     job->options = job_alloc(job, (given->n_options + 5) * sizeof *job->options);
     if (!job->options)
         return KR_OUT_OF_HOST_MEMORY;

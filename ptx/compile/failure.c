@@ -21,7 +21,7 @@ static void add_include_notes(const compile_job *job, kr__text *log)
     }
     if (missing && !n)
         kr__text_add(log, "include folders searched: none\n");
-    for (size_t i = 0; i < kr__n_virtual_headers && missing && !job->nvrtc->toolkit_include; i++)
+    for (size_t i = 0; i < kr__n_virtual_headers && missing && !job->nvrtc->info.include; i++)
         kr__text_add(log, "%s%s%s", i ? ", " : "headers that need no folder: ", kr__virtual_headers[i].name,
                      i + 1 < kr__n_virtual_headers ? "" : "\n");
 }
@@ -42,9 +42,9 @@ static bool is_in_libcuxx(const kr_nvrtc *nvrtc, const char *name)
 {
     static const char *const folders[] = {"cccl/cuda/std", "cuda/std"};
     bool found = false;
-    for (size_t i = 0; i < KR_COUNT(folders) && nvrtc->toolkit_include && !found; i++) {
+    for (size_t i = 0; i < KR_COUNT(folders) && nvrtc->info.include && !found; i++) {
         kr__text path = {0};
-        kr__text_add(&path, "%s/%s/%s", nvrtc->toolkit_include, folders[i], name);
+        kr__text_add(&path, "%s/%s/%s", nvrtc->info.include, folders[i], name);
         found = !path.failed && kr__file_exists(path.data);
         kr__text_free(&path);
     }
@@ -59,7 +59,7 @@ static void advise_header(const compile_job *job, const char *error)
     char name[128] = "";
     if (quoted)
         kr__format(name, sizeof name, "%.*s", (int)strcspn(quoted + 1, "\"\n"), quoted + 1);
-    if (!job->nvrtc->toolkit_include && is_toolkit_header(name))
+    if (!job->nvrtc->info.include && is_toolkit_header(name))
         kr__error_advice(
             job->err,
             "It is of the CUDA toolkit, whose headers do not lie beside this NVRTC: add those of "

@@ -10,7 +10,7 @@
  */
 static const char *const includes[] = {"../include", "../../cuda_runtime/include", "../../include"};
 
-bool kr__toolkit_include(const char *folder, kr__arena *arena, char **ret_include)
+bool kr__toolkit_include(const char *folder, kr__arena *arena, const char **ret_include)
 {
     bool have_memory = true;
     *ret_include = NULL;

@@ -92,8 +92,10 @@ static int look_around(kr_nvrtc *nvrtc, void *library)
     if (!number) {
         const char *folder = dirname(real);
         number = open_builtins(nvrtc, folder, basename(again));
-        if (!number && !kr__toolkit_include(folder, &nvrtc->arena, &nvrtc->toolkit_include))
+        if (!number && !kr__toolkit_include(folder, &nvrtc->arena, &nvrtc->info.include))
             number = ENOMEM;
+        if (!number && nvrtc->info.include)
+            nvrtc->info.include_version = kr__toolkit_headers_version(nvrtc->info.include);
     }
     free(again);
     free(real);
@@ -111,6 +113,11 @@ static kr_status take(void *user, void *library, const char *file, kr__text *tri
         return KR_NOT_FOUND;
     }
     const nvrtcResult result = ask_facts(nvrtc);
+    if (!result && nvrtc->most_major && nvrtc->info.major > nvrtc->most_major) {
+        kr__text_add(tried, "  %s: of CUDA %d.%d, newer than the driver\n", file, nvrtc->info.major,
+                     nvrtc->info.minor);
+        return KR_NOT_FOUND;
+    }
     const int number = result == NVRTC_ERROR_OUT_OF_MEMORY ? ENOMEM
                        : result                            ? 0
                                                            : look_around(nvrtc, library);
@@ -135,12 +142,12 @@ static const kr__toolkit_library what = {
     .take = take,
 };
 
-kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
+static kr_status open_up_to(int major, const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
-    KR_REQUIRE(err, ret_nvrtc);
     kr_nvrtc *nvrtc = kr__alloc(1, sizeof *nvrtc, err);
     if (!nvrtc)
         return KR_OUT_OF_HOST_MEMORY;
+    nvrtc->most_major = major;
     kr_status status = KR_OK;
     nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!nvrtc->c_locale)
@@ -152,6 +159,21 @@ kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
     else
         *ret_nvrtc = nvrtc;
     return status;
+}
+
+kr_status kr_nvrtc_open_for(int driver_version, const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
+{
+    KR_REQUIRE(err, ret_nvrtc);
+    kr_status status = KR_NOT_ON_THIS_MACHINE;
+    if (driver_version)
+        status = open_up_to(driver_version / 1000, path, ret_nvrtc, err);
+    return status == KR_NOT_ON_THIS_MACHINE ? open_up_to(0, path, ret_nvrtc, err) : status;
+}
+
+kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
+{
+    KR_REQUIRE(err, ret_nvrtc);
+    return kr_nvrtc_open_for(0, path, ret_nvrtc, err);
 }
 
 void kr_nvrtc_close(kr_nvrtc **nvrtc)

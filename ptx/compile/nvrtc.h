@@ -26,8 +26,8 @@ struct kr_nvrtc {
     kr_nvrtc_info info;
     char *builtins;         /* the file that NVRTC needs beside itself */
     char *builtins_problem; /* why it could not be opened, or NULL */
-    char *toolkit_include;  /* the toolkit headers that belong to this NVRTC, or NULL */
     locale_t c_locale;      /* NVRTC reads numbers with the thread's locale */
+    int most_major;         /* while one is looked for: no newer; 0: any */
 };
 
 const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NVRTC_ERROR_?" */
@@ -46,7 +46,7 @@ extern const kr__header kr__virtual_headers[];
 extern const size_t kr__n_virtual_headers;
 
 /* Where the toolkit's headers for the NVRTC in `folder` are: in the arena, or NULL. False: out of memory. */
-bool kr__toolkit_include(const char *folder, kr__arena *arena, char **ret_include);
+bool kr__toolkit_include(const char *folder, kr__arena *arena, const char **ret_include);
 
 /* CUDA_VERSION of <folder>/cuda.h (12080 for 12.8), or 0. */
 int kr__toolkit_headers_version(const char *folder);

@@ -812,6 +812,12 @@ START_TEST(doctor_advises_the_sick)
         ck_assert(json_is_null(json_object_get(check, "advice")));
     ck_assert_uint_gt(i, 0);
     json_decref(document);
+    shell("mkdir -p TMP/root/lib64 TMP/root/include && cd TMP/root/include && touch cuda_fp16.h && "
+          "echo '#define CUDA_VERSION 12010' >cuda.h && cp $KREGISTRY_TEST_FAKE_NVRTC ../lib64/libnvrtc.so.12");
+    const answer *a = run(SOFT "doctor --nvrtc TMP/root");
+    ck_assert_msg(strstr(a->out, "warning  headers          12.1 ("), "%s", a->out);
+    ck_assert_ptr_nonnull(strstr(a->out, "Put headers of NVRTC's own version beside it"));
+    shell("rm -r TMP/root");
 }
 END_TEST
 

@@ -11,9 +11,11 @@
  *   "no cubin"  there is no cubin, whatever the arch
  *   "nothing"   there is no output at all
  * The lowered name of "alias" is empty. Every string it has given away is overwritten when its program is
- * destroyed. FAKE_NVRTC_VERSION is its version, 13.0 when not set.
+ * destroyed. FAKE_NVRTC_VERSION is its version; when not set, what its file's name ends with (.so.12),
+ * else 13.0.
  */
 
+#include <dlfcn.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +39,14 @@ struct _nvrtcProgram {
 
 nvrtcResult nvrtcVersion(int *major, int *minor)
 {
-    const char *version = getenv("FAKE_NVRTC_VERSION");
-    return sscanf(version ? version : "13.0", "%d.%d", major, minor) == 2 ? NVRTC_SUCCESS
-                                                                          : NVRTC_ERROR_INVALID_INPUT;
+    static const char here;
+    const char *version = getenv("FAKE_NVRTC_VERSION"), *end;
+    Dl_info info;
+    *major = 13;
+    *minor = 0;
+    if (!version && dladdr(&here, &info) && (end = strstr(info.dli_fname, ".so.")))
+        version = end + strlen(".so.");
+    return !version || sscanf(version, "%d.%d", major, minor) > 0 ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_INPUT;
 }
 
 nvrtcResult nvrtcGetNumSupportedArchs(int *count)

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <kregistry/compile.h>
+#include "ptx/compile/nvrtc.h"
 
 static const kr_cc sm_80 = {8, 0, 0};
 static kr_nvrtc *fake;
@@ -347,15 +347,20 @@ START_TEST(toolkit_headers)
     char command[512], want[256];
     put(toolkits[_i].folder, "libnvrtc.so.12", true);
     ck_assert_int_eq(kr_nvrtc_open(folder, &fake, &err), KR_OK);
+    ck_assert_ptr_null(kr_nvrtc_get_info(fake).include);
     kr_compiled *compiled = compile("options", NULL);
     ck_assert_str_eq(compiled->log, "--gpu-architecture=compute_80\n--std=c++17\n");
     kr_compiled_destroy(&compiled);
     kr_nvrtc_close(&fake);
 
-    snprintf(command, sizeof command, "cd %s && mkdir -p %s/cccl && touch %s/cuda_fp16.h", folder,
-             toolkits[_i].include, toolkits[_i].include);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p %s/cccl && cd %s && touch cuda_fp16.h && echo '#define CUDA_VERSION 12010' >cuda.h",
+             folder, toolkits[_i].include, toolkits[_i].include);
     ck_assert_int_eq(system(command), 0);
     ck_assert_int_eq(kr_nvrtc_open(folder, &fake, &err), KR_OK);
+    snprintf(want, sizeof want, "%s/%s", folder, toolkits[_i].include);
+    ck_assert_str_eq(kr_nvrtc_get_info(fake).include, want);
+    ck_assert_int_eq(kr_nvrtc_get_info(fake).include_version, 12010);
     const char *const option = "-I/mine";
     compiled = compile(
         "options",
@@ -390,6 +395,27 @@ START_TEST(newest_of_a_folder)
     put("", "libnvrtc.so.9", true);
     put("", "libnvrtc.so.12", true);
     expect_found(folder, "libnvrtc.so.12");
+}
+END_TEST
+
+/* For a driver, one whose machine code it takes; a newer one only where there is no other. */
+static const struct {
+    int driver;
+    const char *found;
+} drivers[] = {{0, "13"}, {13000, "13"}, {12040, "12"}, {12000, "12"}, {11080, "11.2"}, {10020, "13"}};
+
+START_TEST(newest_for_a_driver)
+{
+    kr_nvrtc *nvrtc = NULL;
+    char want[128];
+    put("", "libnvrtc.so.11.2", true);
+    put("", "libnvrtc.so.12", true);
+    put("", "libnvrtc.so.13", true);
+    const kr_status status = kr_nvrtc_open_for(drivers[_i].driver, folder, &nvrtc, &err);
+    ck_assert_msg(!status, "%s\n%s", err.message, err.log);
+    snprintf(want, sizeof want, "%s/libnvrtc.so.%s", folder, drivers[_i].found);
+    ck_assert_str_eq(kr_nvrtc_get_info(nvrtc).path, want);
+    kr_nvrtc_close(&nvrtc);
 }
 END_TEST
 
@@ -445,6 +471,7 @@ int main(void)
     tcase_add_loop_test(finding, toolkit_headers, 0, (int)(sizeof toolkits / sizeof toolkits[0]));
     tcase_add_test(finding, odd_folder_name);
     tcase_add_test(finding, newest_of_a_folder);
+    tcase_add_loop_test(finding, newest_for_a_driver, 0, (int)(sizeof drivers / sizeof drivers[0]));
     tcase_add_test(finding, environment);
     suite_add_tcase(suite, finding);
     SRunner *runner = srunner_create(suite);

@@ -90,6 +90,7 @@ START_TEST(null_is_refused_by_name)
     ROW(end, kr_event_elapsed(it, NULL, it, &err));
     ROW(ret_ms, kr_event_elapsed(it, it, NULL, &err));
     ROW(ret_nvrtc, kr_nvrtc_open(it, NULL, &err));
+    ROW(ret_nvrtc, kr_nvrtc_open_for(12040, it, NULL, &err));
     ROW(nvrtc, kr_compile(NULL, it, it, (kr_cc){9, 0, 0}, NULL, it, &err));
     ROW(source, kr_compile(it, it, NULL, (kr_cc){9, 0, 0}, NULL, it, &err));
     ROW(ret_compiled, kr_compile(it, it, it, (kr_cc){9, 0, 0}, NULL, NULL, &err));
