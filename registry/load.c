@@ -373,6 +373,19 @@ static void list_shipped(const want *w, kr__text *to)
     }
 }
 
+/* How it could be compiled for the device after all. */
+static const char *way_to_compile(const want *w, const kr_nvrtc *nvrtc)
+{
+    if (!w->entry->def->text)
+        return "the source";
+    if (w->registry->no_nvrtc)
+        return "let NVRTC be used";
+    const kr_cc cc = kr_device_get_info(w->device)->cc;
+    const kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    const bool too_old = info.n_archs && cc.major * 10 + cc.minor < info.archs[0];
+    return too_old ? "use an NVRTC of an earlier CUDA" : "use an NVRTC that knows the device";
+}
+
 /* What to change: the environment, the driver, what is shipped, or the requirements. */
 static void advise(const want *w, const kr__selection *selection, const kr_nvrtc *nvrtc, kr_error *err)
 {
@@ -404,9 +417,7 @@ static void advise(const want *w, const kr__selection *selection, const kr_nvrtc
         kr__error_advice(err, "%s%s: add machine code for sm_%d%d, PTX for compute_%d%d or lower, or %s.",
                          shipped.data ? "Shipped are " : "Nothing is shipped",
                          shipped.data ? shipped.data : "", cc.major, cc.minor, cc.major, cc.minor,
-                         !has_source ? "the source"
-                         : no_nvrtc  ? "let NVRTC be used"
-                                     : "use an NVRTC that knows the device");
+                         way_to_compile(w, nvrtc));
     kr__text_free(&shipped);
 }
 

@@ -1005,7 +1005,16 @@ START_TEST(simulated_machines)
     const answer *a = run(SOFT "run fill --n 10");
     ck_assert_int_eq(a->code, 3);
     ck_assert_msg(strstr(a->err, "KREGISTRY_SOFTCUDA_DEVICES takes chips"), "%s", a->err);
+    char line[4096];
     setenv("KREGISTRY_SOFTCUDA_DEVICES", "sm_75", 1);
+    setenv("KREGISTRY_SOFTCUDA_FAIL", "attribute:75=6", 1); /* a compute capability of 6.5 */
+    snprintf(line, sizeof line, SOFT "run fill --n 10 --nvrtc %s", getenv("KREGISTRY_TEST_FAKE_NVRTC"));
+    a = run(line);
+    unsetenv("KREGISTRY_SOFTCUDA_FAIL");
+    ck_assert_int_eq(a->code, 1);
+    ck_assert_msg(strstr(a->err, "add machine code for sm_65, ") &&
+                      strstr(a->err, "use an NVRTC of an earlier CUDA."),
+                  "%s", a->err);
     setenv("KREGISTRY_SOFTCUDA_DRIVER", "11.4", 1);
     a = run(SOFT "run scale --n 10 --nvrtc none --ops " PACK); /* whose PTX is newer than this driver */
     ck_assert_int_eq(a->code, 0);
