@@ -22,7 +22,7 @@ static kr_status read_option(const invocation *cli, option_id id, targets *to, k
     const char *text = cli_value(cli, id);
     if (!text)
         return KR_OK;
-    if (id == OPT_ARCH && strstr(text, "compute_"))
+    if (id == OPT_ARCH && (strstr(text, "compute_") || strstr(text, "+PTX")))
         return tool_refuse(err, "Say sm_90 for it, or ask with --ptx for what a driver compiles.",
                            "--arch %s: machine code is for a real architecture", text);
     return read_targets(text, to->list, &to->n, err);

@@ -145,6 +145,7 @@ static const row rows[] = {
     {"pack -o TMP/x.pack 'zz*'", 2, "no op matches", NVRTC},
     {"pack -o TMP/x.pack saxpy --arch 90,x", 2, "\"x\"", NVRTC},
     {"pack -o TMP/x.pack saxpy --arch compute_90", 2, "machine code is for a real architecture", NVRTC},
+    {"pack -o TMP/x.pack saxpy --arch 8.0,8.6+PTX", 2, "ask with --ptx", NVRTC},
     {"pack -o TMP/x.pack saxpy --arch 999", 2, "does not know 99.9; it knows", NVRTC},
     {"pack -o TMP/x.pack saxpy --ptx 10", 2, "does not know 1.0", NVRTC},
     {"pack -o TMP/none/x.pack fill.f32", 2, "cannot write", NVRTC},
@@ -1112,6 +1113,7 @@ static const struct {
      0},
     {"CUDA_FORCE_JIT", "1", SOFT "run saxpy.f32 --n 100", 0, "ptx compute_", SOFTCUDA | NVRTC},
     {"CUDA_DISABLE_PTX_JIT", "1", "check saxpy --cc 9.0 --nvrtc-archs 90", 0, "0 missing", 0},
+    {"CUDA_DISABLE_PTX_JIT", "1", "check scale --ops " PACK " --cc 9.0,12.0 --no-nvrtc", 1, "1 missing", 0},
     {"CUDA_DISABLE_JIT", "1", "check saxpy --cc 9.0 --nvrtc-archs 80", 1, "CUDA_DISABLE_JIT is set", 0},
     {"CUDA_DISABLE_JIT", "1", SOFT "run saxpy.f32 --n 100 --nvrtc none", 1, "there is no NVRTC", SOFTCUDA},
 };
