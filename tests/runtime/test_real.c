@@ -160,6 +160,27 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* An image is what its bytes are, not where they lie: the next one in the same buffer is another. */
+START_TEST(images_at_one_address)
+{
+    static const char *const names[] = {"one", "two"};
+    char image[128];
+    for (size_t i = 0; i < 200; i++) {
+        kr_module *m = NULL;
+        kr_kernel *kernel = NULL;
+        const int bytes =
+            snprintf(image, sizeof image,
+                     ".version 7.5\n.target sm_75\n.address_size 64\n.visible .entry %s()\n{\nret;\n}\n",
+                     names[i % 2]);
+        ck_ok(kr_module_load(device, image, (size_t)bytes, "image", &m, &err));
+        memset(image, 0, sizeof image);
+        ck_ok(kr_module_kernel(m, names[i % 2], &kernel, &err));
+        ck_assert_int_eq(kr_module_kernel(m, names[(i + 1) % 2], &kernel, &err), KR_NOT_FOUND);
+        kr_module_destroy(&m);
+    }
+}
+END_TEST
+
 /* Own contexts on every device, with a foreign context current all the while. */
 START_TEST(contexts)
 {
@@ -373,6 +394,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, saxpy);
     tcase_add_test(tc, facts);
     tcase_add_test(tc, refusals);
+    tcase_add_test(tc, images_at_one_address);
     tcase_add_test(tc, contexts);
     tcase_add_test(tc, a_launch_beside_a_running_kernel);
     tcase_add_test(tc, a_capture_goes_on);
