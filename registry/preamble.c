@@ -131,10 +131,7 @@ kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_ind
     char name[KR__MAX_FULL_NAME];
     kr__op_full_name(op, type_index, name);
     kr__error_op(err, name);
-    if (err && strstr(err->log, "open source file"))
-        kr__error_advice(
-            err,
-            "Put the file beside %s and include it with quotes; a toolkit's headers must lie beside NVRTC.",
-            op->file);
+    if (err && strstr(err->advice, "-I option")) /* an op has no options */
+        kr__error_advice(err, "Put the file beside %s and include it with quotes.", op->file);
     return kr__while(err, status, "compiling variant %s of %s", op->variants[variant].name, name);
 }

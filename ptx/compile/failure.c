@@ -62,8 +62,8 @@ static void advise_header(const compile_job *job, const char *error)
     if (!job->nvrtc->info.include && is_toolkit_header(name))
         kr__error_advice(
             job->err,
-            "It is of the CUDA toolkit, whose headers do not lie beside this NVRTC: add those of "
-            "CUDA %d.%d with -I, or install the Python package nvidia-cuda-runtime.",
+            "It is of the CUDA toolkit, whose headers do not lie beside this NVRTC: install those of "
+            "CUDA %d.%d there (Python packages cuda-runtime and cuda-cccl), or name their folder.",
             info->major, info->minor);
     else if (is_in_libcuxx(job->nvrtc, name))
         kr__error_advice(job->err, "NVRTC has no standard library: include <cuda/std/%s>.", name);

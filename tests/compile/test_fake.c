@@ -149,8 +149,8 @@ END_TEST
 static const struct {
     const char *source, *advice;
 } missing[] = {
-    {"missing cuda_fp16.h", "add those of CUDA 13.0 with -I"},
-    {"missing cub/cub.cuh", "add those of CUDA 13.0 with -I"},
+    {"missing cuda_fp16.h", "install those of CUDA 13.0"},
+    {"missing cub/cub.cuh", "install those of CUDA 13.0"},
     {"missing vector", "keep <vector> out"},
     {"missing mine.h", "Add the header's folder"},
     {"missing cudnn/mine", "Add the header's folder"},

@@ -381,6 +381,23 @@ START_TEST(a_missing_kernel_is_named)
 }
 END_TEST
 
+/* An op can give no folder: its own headers lie beside it, the standard library's nowhere. */
+START_TEST(a_missing_header_is_advised_about)
+{
+    kr_resolution r;
+    if (!has_nvrtc())
+        return;
+    OK(add(SOURCE("mine", "//! variant v\n", "#include <mine.cuh>\n" KERNEL("v", "unsigned n, unsigned *y"))));
+    ck_assert_int_eq(kr_registry_resolve(registry, "mine", device, NULL, NULL, &r, &err), KR_COMPILE_FAILED);
+    ck_assert_str_eq(err.advice, "Put the file beside t.cu and include it with quotes.");
+    OK(add(
+        SOURCE("theirs", "//! variant v\n", "#include <iostream>\n" KERNEL("v", "unsigned n, unsigned *y"))));
+    ck_assert_int_eq(kr_registry_resolve(registry, "theirs", device, NULL, NULL, &r, &err),
+                     KR_COMPILE_FAILED);
+    ck_assert_msg(strstr(err.advice, "keep <iostream> out"), "%s", err.advice);
+}
+END_TEST
+
 START_TEST(requirements_that_do_not_hold_are_listed)
 {
     kr_resolution r;
@@ -1154,6 +1171,7 @@ int main(void)
     tcase_add_test(c, nvrtc_is_looked_for_again_after_a_failure_of_the_moment);
     tcase_add_test(c, a_signature_that_differs_is_refused_at_load);
     tcase_add_test(c, a_missing_kernel_is_named);
+    tcase_add_test(c, a_missing_header_is_advised_about);
     tcase_add_test(c, requirements_that_do_not_hold_are_listed);
     tcase_add_test(c, without_nvrtc_and_image_it_is_said);
     tcase_add_test(c, a_path_that_is_no_nvrtc_is_told);
