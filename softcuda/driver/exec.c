@@ -40,7 +40,7 @@ static void finish_exec(sc_object *object)
     }
     sc_task_release(exec->last);
     free(exec->nodes);
-    free(exec->uses.items);
+    sc_uses_drop(&exec->uses);
     free(exec);
 }
 

@@ -85,7 +85,7 @@ static void finish_graph(sc_object *object)
     for (size_t i = 0; i < graph->nodes.n; i++)
         sc_release(graph->nodes.items[i]);
     sc_nodes_clear(&graph->nodes);
-    free(graph->uses.items);
+    sc_uses_drop(&graph->uses);
     free(graph);
 }
 
@@ -199,6 +199,8 @@ static bool copy_node(sc_node *to, const sc_node *from)
     if (!from->child)
         return true;
     to->child = sc_graph_copy(from->child);
+    if (to->child)
+        to->child->is_child = true;
     return to->child && sc_object_publish(to->child, (uintptr_t)to->child);
 }
 
@@ -247,14 +249,17 @@ API(cuGraphDestroy, CUgraph handle)
         return CUDA_ERROR_INVALID_VALUE;
     sc_uses uses = {0};
     sc_lock();
-    sc_uses_take(&uses, graph);
-    sc_object_drop(graph);
+    bool is_its_own = !graph->is_child;
+    if (is_its_own) {
+        sc_uses_take(&uses, graph);
+        sc_object_drop(graph);
+    }
     sc_unlock();
     sc_uses_drop(&uses);
-    return CUDA_SUCCESS;
+    return is_its_own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult sc_graph_clone(const sc_graph *graph, sc_graph **ret_copy)
+CUresult sc_graph_clone(const sc_graph *graph, bool as_child, sc_graph **ret_copy)
 {
     sc_lock();
     bool has_memory = sc_graph_has_memory(graph);
@@ -262,6 +267,8 @@ CUresult sc_graph_clone(const sc_graph *graph, sc_graph **ret_copy)
     sc_unlock();
     if (has_memory)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (copy)
+        copy->is_child = as_child;
     if (!copy || !sc_object_publish(copy, (uintptr_t)copy)) {
         sc_release(copy);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -277,7 +284,7 @@ API(cuGraphClone, CUgraph *ret_copy, CUgraph handle)
     if (!ret_copy || !graph)
         return CUDA_ERROR_INVALID_VALUE;
     sc_graph *copy;
-    TRY(sc_graph_clone(graph, &copy));
+    TRY(sc_graph_clone(graph, false, &copy));
     *ret_copy = (CUgraph)copy;
     return CUDA_SUCCESS;
 }

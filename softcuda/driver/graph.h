@@ -32,10 +32,10 @@ struct sc_node {
     CUlaunchAttributeValue *attributes; /* of a kernel, by number; NULL: none was set */
 };
 
-/* A graph's or an instance's share of a user object. */
+/* A graph's or an instance's share of a user object, with a reference to it. */
 typedef struct sc_use {
     struct sc_user *user;
-    unsigned n;
+    unsigned long long n;
 } sc_use;
 
 typedef struct sc_uses {
@@ -47,6 +47,7 @@ struct sc_graph {
     sc_object object;
     sc_nodes nodes;
     sc_uses uses;
+    bool is_child;       /* a node's, which alone ends it */
     uint64_t id, origin; /* of a clone: the id of the graph that it was made from */
     unsigned n_captures; /* in progress */
     uint64_t instance;   /* id of the last one */
@@ -56,12 +57,13 @@ sc_graph *sc_graph_create(void);
 sc_graph *sc_graph_find(CUgraph handle);
 sc_graph *sc_graph_copy(const sc_graph *graph); /* NULL: out of memory */
 /* A copy that has a handle. Without the mutex. */
-CUresult sc_graph_clone(const sc_graph *graph, sc_graph **ret_copy);
+CUresult sc_graph_clone(const sc_graph *graph, bool as_child, sc_graph **ret_copy);
 /* Consumes the work. NULL: out of memory. */
 sc_node *sc_graph_add(sc_graph *graph, sc_work *work, const sc_nodes *before);
-/* The same for a caller's handles: `made` is why there is no work. ret_node may be NULL. */
+/* The same for a caller's handles: `made` is why there is no work, `like` has the parameters or the
+ * child graph of the node; NULL: it has neither. */
 CUresult sc_graph_add_handle(CUgraphNode *ret_handle, CUgraph graph, const CUgraphNode *before,
-                             size_t n_before, CUresult made, sc_work *work, sc_node **ret_node);
+                             size_t n_before, CUresult made, sc_work *work, const sc_node *like);
 /* Such graphs can be neither copied nor instantiated twice, and lose no nodes. */
 bool sc_graph_has_memory(const sc_graph *graph);
 bool sc_memory_work_is_out(const sc_work *work);

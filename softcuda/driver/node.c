@@ -7,8 +7,16 @@
 
 /* ---- adding nodes ---- */
 
+/* Before another thread can see the node. */
+static void be_like(sc_node *node, const sc_node *like)
+{
+    node->has_params = like->has_params;
+    node->params = like->params;
+    node->child = like->child;
+}
+
 CUresult sc_graph_add_handle(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *before,
-                             size_t n_before, CUresult made, sc_work *work, sc_node **ret_node)
+                             size_t n_before, CUresult made, sc_work *work, const sc_node *like)
 {
     sc_nodes nodes = {0};
     sc_graph *graph = sc_graph_find(handle);
@@ -22,6 +30,8 @@ CUresult sc_graph_add_handle(CUgraphNode *ret_handle, CUgraph handle, const CUgr
     if (!result) {
         node = sc_graph_add(graph, work, &nodes);
         result = node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        if (node && like)
+            be_like(node, like);
     } else if (work) {
         sc_work_release(work);
     }
@@ -29,13 +39,11 @@ CUresult sc_graph_add_handle(CUgraphNode *ret_handle, CUgraph handle, const CUgr
     sc_unlock();
     if (!result)
         *ret_handle = (CUgraphNode)node;
-    if (ret_node)
-        *ret_node = node;
     return result;
 }
 
 #define NODE CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before, size_t n_before
-#define ADD(made, work, ret) sc_graph_add_handle(ret_node, graph, before, n_before, made, work, ret)
+#define ADD(made, work, like) sc_graph_add_handle(ret_node, graph, before, n_before, made, work, like)
 
 API(cuGraphAddEmptyNode, NODE)
 {
@@ -319,12 +327,11 @@ CUresult sc_fill_node(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context, 
 API(cuGraphAddMemcpyNode, NODE, const CUDA_MEMCPY3D *params, CUcontext context)
 {
     sc_work *work = NULL;
-    sc_node *node;
     TRY(sc_working());
+    if (!params)
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult made = sc_copy_node(params, context, &work);
-    TRY(ADD(made, work, &node));
-    set_params(node, (sc_node_params){.copy = *params});
-    return CUDA_SUCCESS;
+    return ADD(made, work, (&(sc_node){.has_params = true, .params.copy = *params}));
 }
 
 API(cuGraphMemcpyNodeGetParams, CUgraphNode handle, CUDA_MEMCPY3D *params)
@@ -355,12 +362,11 @@ API(cuGraphMemcpyNodeSetParams, CUgraphNode handle, const CUDA_MEMCPY3D *params)
 API(cuGraphAddMemsetNode, NODE, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
 {
     sc_work *work = NULL;
-    sc_node *node;
     TRY(sc_working());
+    if (!params)
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult made = sc_fill_node(params, context, &work);
-    TRY(ADD(made, work, &node));
-    set_params(node, (sc_node_params){.fill = *params});
-    return CUDA_SUCCESS;
+    return ADD(made, work, (&(sc_node){.has_params = true, .params.fill = *params}));
 }
 
 API(cuGraphMemsetNodeGetParams, CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *params)
@@ -423,26 +429,23 @@ API(cuGraphHostNodeSetParams, CUgraphNode handle, const CUDA_HOST_NODE_PARAMS *p
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphDestroy(CUgraph) SC_ENTRY(cuGraphDestroy);
-
 /* ---- child graphs: copies of what they are made from ---- */
 
 API(cuGraphAddChildGraphNode, NODE, CUgraph child_handle)
 {
     TRY(sc_initialized());
     sc_graph *child = sc_graph_find(child_handle);
-    sc_node *node;
     if (!child)
         return CUDA_ERROR_INVALID_VALUE;
     sc_graph *copy;
-    TRY(sc_graph_clone(child, &copy));
-    CUresult result = ADD(CUDA_SUCCESS, sc_work_nothing(CU_GRAPH_NODE_TYPE_GRAPH), &node);
-    if (result)
-        return cuGraphDestroy((CUgraph)copy), result;
-    sc_lock();
-    node->child = copy;
-    sc_unlock();
-    return CUDA_SUCCESS;
+    TRY(sc_graph_clone(child, true, &copy));
+    CUresult result = ADD(CUDA_SUCCESS, sc_work_nothing(CU_GRAPH_NODE_TYPE_GRAPH), &(sc_node){.child = copy});
+    if (result) {
+        sc_lock();
+        sc_object_drop(copy);
+        sc_unlock();
+    }
+    return result;
 }
 
 API(cuGraphChildGraphNodeGetGraph, CUgraphNode handle, CUgraph *ret_graph)

@@ -16,8 +16,9 @@ static void finish_user(sc_object *object)
     free(object);
 }
 
-/* Gives references back; the last destroys what they were to. */
-static void drop(sc_user *user, unsigned n)
+/* Gives references back; the last destroys what they were to. A client may give back more than it has: who
+ * holds a share of the object still finds it, destroyed. */
+static void drop(sc_user *user, unsigned long long n)
 {
     sc_lock();
     user->n = user->n > n ? user->n - n : 0;
@@ -39,6 +40,7 @@ bool sc_uses_copy(sc_uses *to, const sc_uses *from)
     to->n = from->n;
     for (size_t i = 0; i < from->n; i++) {
         to->items[i] = from->items[i];
+        sc_retain(to->items[i].user); /* which `from` holds */
         to->items[i].user->n += to->items[i].n;
     }
     return true;
@@ -46,13 +48,15 @@ bool sc_uses_copy(sc_uses *to, const sc_uses *from)
 
 void sc_uses_drop(sc_uses *uses)
 {
-    for (size_t i = 0; i < uses->n; i++)
+    for (size_t i = 0; i < uses->n; i++) {
         drop(uses->items[i].user, uses->items[i].n);
+        sc_release(uses->items[i].user);
+    }
     free(uses->items);
     *uses = (sc_uses){0};
 }
 
-static bool add_use(sc_uses *uses, sc_user *user, unsigned n)
+static bool add_use(sc_uses *uses, sc_user *user, unsigned long long n)
 {
     for (size_t i = 0; i < uses->n; i++)
         if (uses->items[i].user == user) {
@@ -63,14 +67,18 @@ static bool add_use(sc_uses *uses, sc_user *user, unsigned n)
     if (!grown)
         return false;
     uses->items = grown;
+    if (!sc_retain(user))
+        return false;
     grown[uses->n++] = (sc_use){user, n};
     return true;
 }
 
 void sc_uses_move(sc_uses *to, sc_uses *from)
 {
-    for (size_t i = 0; i < from->n; i++)
+    for (size_t i = 0; i < from->n; i++) {
         add_use(to, from->items[i].user, from->items[i].n);
+        sc_release(from->items[i].user);
+    }
     free(from->items);
     *from = (sc_uses){0};
 }
