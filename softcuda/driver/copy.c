@@ -23,21 +23,23 @@ typedef struct copy_work {
     sc_work work;
     copy_plane to, from;
     extent extent;
+    const sc_device *device;
+    bool to_pageable, from_pageable;
     void *staged; /* what pageable host memory held when the call was made; NULL: read it when it runs */
 } copy_work;
 
 /* How many bytes lie from the address on. Mapped memory goes on in what is mapped behind it. */
-static size_t bytes_from(const sc_context *context, uint64_t address, sc_allocation found)
+static size_t bytes_from(const sc_device *device, uint64_t address, sc_allocation found)
 {
     uint64_t end = found.start + found.bytes;
     while (found.mapped && sc_memory_find(end, &found) && found.mapped &&
-           sc_memory_within_reach(context, end))
+           sc_memory_reaches((unsigned)device->ordinal, end))
         end = found.start + found.bytes;
     return end - address;
 }
 
 /* Is the whole box inside one allocation (or in ordinary host memory, where that is allowed)? */
-static CUresult check(const sc_context *context, const copy_plane *plane, extent e, bool *ret_pageable)
+static CUresult check(const sc_device *device, const copy_plane *plane, extent e, bool *ret_pageable)
 {
     size_t rows, bytes;
     if (__builtin_mul_overflow(plane->pitch, e.height - 1, &rows) ||
@@ -48,9 +50,9 @@ static CUresult check(const sc_context *context, const copy_plane *plane, extent
     *ret_pageable = !sc_memory_find(plane->start, &found);
     if (*ret_pageable)
         return plane->start && plane->side != ON_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    if (found.mapped && !sc_memory_within_reach(context, plane->start))
+    if (found.mapped && !sc_memory_reaches((unsigned)device->ordinal, plane->start))
         return CUDA_ERROR_INVALID_VALUE;
-    return bytes <= bytes_from(context, plane->start, found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return bytes <= bytes_from(device, plane->start, found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void copy_rows(copy_plane to, copy_plane from, extent e)
@@ -74,9 +76,19 @@ static copy_plane packed(const void *bytes, extent e)
     return (copy_plane){(uintptr_t)bytes, e.width, e.width * e.height, ON_HOST};
 }
 
+/* Memory that was there when a copy was made may be gone when it runs: a graph's runs at any time. */
+static bool is_gone(const sc_device *device, const copy_plane *plane, extent e)
+{
+    bool pageable;
+    return check(device, plane, e, &pageable) || pageable;
+}
+
 static CUresult run_copy(sc_work *work)
 {
     copy_work *copy = (copy_work *)work;
+    if ((!copy->to_pageable && is_gone(copy->device, &copy->to, copy->extent)) ||
+        (!copy->from_pageable && is_gone(copy->device, &copy->from, copy->extent)))
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
     copy_rows(copy->to, copy->staged ? packed(copy->staged, copy->extent) : copy->from, copy->extent);
     return CUDA_SUCCESS;
 }
@@ -101,14 +113,14 @@ static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream
 {
     if (!e.width || !e.height || !e.depth)
         return CUDA_SUCCESS;
-    const sc_context *context = stream->object.context;
+    const sc_device *device = stream->object.context->device;
     bool to_pageable, from_pageable;
-    TRY(check(context, &to, e, &to_pageable));
-    TRY(check(context, &from, e, &from_pageable));
+    TRY(check(device, &to, e, &to_pageable));
+    TRY(check(device, &from, e, &from_pageable));
     copy_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMCPY, run_copy, finish_copy);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *work = (copy_work){work->work, to, from, e, NULL};
+    *work = (copy_work){work->work, to, from, e, device, to_pageable, from_pageable, NULL};
     bool is_captured = sc_stream_is_captured(stream);
     bool stage = from_pageable && !wait && !to_pageable && !is_captured;
     if (stage) {
@@ -449,7 +461,8 @@ static CUresult copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const
     for (size_t i = 0; i < n; i++) {
         const copy_plane ends[] = {anywhere(to[i]), anywhere(from[i])};
         for (size_t end = 0; end < KR_COUNT(ends); end++)
-            if (!bytes[i] || check(s->object.context, &ends[end], (extent){bytes[i], 1, 1}, &pageable)) {
+            if (!bytes[i] ||
+                check(s->object.context->device, &ends[end], (extent){bytes[i], 1, 1}, &pageable)) {
                 *ret_wrong = i;
                 return CUDA_ERROR_INVALID_VALUE;
             }
@@ -488,6 +501,7 @@ API_STREAM(cuMemcpyBatchAsync,
 
 typedef struct fill_work {
     sc_work work;
+    const sc_device *device;
     uint64_t to;
     size_t pitch, width, height; /* width in elements */
     unsigned value, element;
@@ -496,6 +510,9 @@ typedef struct fill_work {
 static CUresult run_fill(sc_work *work)
 {
     const fill_work *fill = (const fill_work *)work;
+    if (is_gone(fill->device, &(copy_plane){fill->to, fill->pitch, 0, ON_DEVICE},
+                (extent){fill->width * fill->element, fill->height, 1}))
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
     for (size_t y = 0; y < fill->height; y++) {
         char *row = (char *)(uintptr_t)fill->to + y * fill->pitch;
         if (fill->element == 1)
@@ -522,13 +539,13 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned va
     if (pitch < bytes || pitch % element)
         return CUDA_ERROR_INVALID_VALUE;
     bool pageable;
-    TRY(check(stream->object.context, &(copy_plane){to, pitch, 0, ON_DEVICE}, (extent){bytes, height, 1},
-              &pageable));
+    const sc_device *device = stream->object.context->device;
+    TRY(check(device, &(copy_plane){to, pitch, 0, ON_DEVICE}, (extent){bytes, height, 1}, &pageable));
     if (!sc_memory_within_reach(stream->object.context, to))
         return CUDA_ERROR_INVALID_VALUE;
     fill_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMSET, run_fill, NULL);
     if (work)
-        *work = (fill_work){work->work, to, pitch, width, height, value, element};
+        *work = (fill_work){work->work, device, to, pitch, width, height, value, element};
     return sc_stream_submit(stream, (sc_work *)work, wait);
 }
 

@@ -348,6 +348,11 @@ void sc_task_wait_all(sc_context *context);
 sc_task *sc_task_retain(sc_task *task);
 void sc_task_release(sc_task *task); /* accepts NULL */
 
+/* Is any task being run? What was made unknown to the machine before, none that begins later knows. */
+bool sc_tasks_run(void);
+/* Unmaps pages, when no task runs any more that may know them. */
+void sc_pages_leave(void *start, size_t bytes);
+
 /* ---- streams and events (stream.c) ---- */
 
 typedef struct sc_capture sc_capture;

@@ -23,7 +23,7 @@ static void *map_pages(size_t bytes)
 
 static void unmap_pages(void *start, size_t bytes)
 {
-    munmap(start, bytes + GAP_BYTES);
+    sc_pages_leave(start, bytes + GAP_BYTES);
 }
 
 static void unplace(sc_block *block)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 pthread_mutex_t sc_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -55,6 +56,66 @@ static void sleep_ns(uint64_t ns)
     struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     while (nanosleep(&left, &left) && errno == EINTR)
         ;
+}
+
+/* ---- pages that a running task may touch ---- */
+
+/*
+ * Memory can go while a task runs that knows it: a mapping, or what is another context's. A task that begins
+ * later does not find it, but that one may touch the pages until it is done, and so they stay that long.
+ */
+typedef struct left_pages {
+    struct left_pages *next;
+    void *start;
+    size_t bytes;
+} left_pages;
+
+static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last */
+static unsigned n_running;
+static left_pages *all_left;
+
+bool sc_tasks_run(void)
+{
+    pthread_mutex_lock(&pages_lock);
+    bool any = n_running > 0;
+    pthread_mutex_unlock(&pages_lock);
+    return any;
+}
+
+void sc_pages_leave(void *start, size_t bytes)
+{
+    pthread_mutex_lock(&pages_lock);
+    left_pages *left = n_running ? malloc(sizeof *left) : NULL;
+    if (left) {
+        *left = (left_pages){all_left, start, bytes};
+        all_left = left;
+    }
+    if (n_running) /* out of memory: the addresses stay for good */
+        madvise(start, bytes, MADV_DONTNEED);
+    else
+        munmap(start, bytes);
+    pthread_mutex_unlock(&pages_lock);
+}
+
+static void begin_running(void)
+{
+    pthread_mutex_lock(&pages_lock);
+    n_running++;
+    pthread_mutex_unlock(&pages_lock);
+}
+
+static void end_running(void)
+{
+    pthread_mutex_lock(&pages_lock);
+    left_pages *left = --n_running ? NULL : all_left;
+    if (left)
+        all_left = NULL;
+    pthread_mutex_unlock(&pages_lock);
+    for (left_pages *next; left; left = next) {
+        next = left->next;
+        munmap(left->start, left->bytes);
+        free(left);
+    }
 }
 
 /* ---- work ---- */
@@ -149,8 +210,10 @@ static void execute(sc_task *task)
     CUresult result = CUDA_SUCCESS;
     if (sc_asked.delay_ns)
         sleep_ns(sc_asked.delay_ns);
+    begin_running();
     if (!atomic_load(&sc_lost) || task->work->always)
         result = task->work->run(task->work);
+    end_running();
     CUresult none = CUDA_SUCCESS;
     if (result)
         atomic_compare_exchange_strong(&sc_lost, &none, result);

@@ -49,11 +49,24 @@ static void wait_for(const CUstreamBatchMemOpParams *op, size_t bytes)
         nanosleep(&moment, NULL);
 }
 
+/* Does the operation name memory, which devices do not know, or not any more? A graph's may run at any time.
+ */
+static bool is_gone(const CUstreamBatchMemOpParams *op)
+{
+    sc_allocation found;
+    bool is_wait =
+        op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    return op->operation != CU_STREAM_MEM_OP_BARRIER &&
+           !sc_memory_find(is_wait ? op->waitValue.address : op->writeValue.address, &found);
+}
+
 static CUresult run_values(sc_work *work)
 {
     const value_work *values = (const value_work *)work;
     for (unsigned i = 0; i < values->n; i++) {
         const CUstreamBatchMemOpParams *op = &values->ops[i];
+        if (is_gone(op))
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
         switch (op->operation) {
         case CU_STREAM_MEM_OP_WAIT_VALUE_32:
             wait_for(op, 4);

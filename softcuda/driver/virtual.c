@@ -43,7 +43,7 @@ typedef struct range {
 static void end_range(sc_object *object)
 {
     const range *r = (const range *)object;
-    munmap((void *)(uintptr_t)r->start, r->bytes);
+    sc_pages_leave((void *)(uintptr_t)r->start, r->bytes);
 }
 
 static void finish(sc_object *object)
@@ -405,9 +405,17 @@ API(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *ret_handle, vo
 
 /* ---- mappings: blocks without a context ---- */
 
+/* Leaves addresses reserved. A task that runs may touch them still: it finds pages of nobody's there, which
+ * are the range's from then on. */
+static void vacate(void *start, size_t bytes)
+{
+    int access = sc_tasks_run() ? PROT_READ | PROT_WRITE : PROT_NONE;
+    mmap(start, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 void sc_mapping_end(sc_block *block)
 {
-    reserve_at((void *)(uintptr_t)block->start, block->bytes, MAP_FIXED);
+    vacate((void *)(uintptr_t)block->start, block->bytes);
     sc_release(block->physical);
 }
 
@@ -426,7 +434,7 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGener
     void *start = (void *)(uintptr_t)address;
     /* Of a shared mapping, 0 bytes of it moved are the whole of it at one more place. */
     if (mremap(physical->home, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start) == MAP_FAILED) {
-        reserve_at(start, bytes, MAP_FIXED);
+        vacate(start, bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     const sc_block wish = {
@@ -434,7 +442,7 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGener
     CUresult result = sc_block_create(&wish, start, &block);
     if (result) {
         sc_release(physical);
-        reserve_at(start, bytes, MAP_FIXED);
+        vacate(start, bytes);
     }
     return result;
 }
