@@ -21,7 +21,7 @@ static void *grow(ptx_parser *p, void *items, size_t n, size_t *capacity, size_t
     return memory;
 }
 
-ptx_register *kr__ptx_new_register(ptx_parser *p, ptx_text name, ptx_type type)
+static ptx_register *new_register(ptx_parser *p, ptx_text name, ptx_type type)
 {
     if (!p->function) {
         kr__ptx_unsupported(p, p->token.line, "Registers outside a function are not supported");
@@ -38,6 +38,34 @@ ptx_register *kr__ptx_new_register(ptx_parser *p, ptx_text name, ptx_type type)
     *reg = (ptx_register){.name = copy, .type = type, .index = (unsigned)p->n_registers};
     list[p->n_registers++] = reg;
     return reg;
+}
+
+static ptx_operand *new_vector(ptx_parser *p, ptx_text name, ptx_type type, unsigned n)
+{
+    ptx_operand *vector = kr__ptx_new(p, (1 + n) * sizeof *vector), *elements = vector + 1;
+    char *text = vector ? kr__ptx_new(p, name.bytes + 2) : NULL;
+    if (!text)
+        return NULL;
+    memcpy(text, name.at, name.bytes);
+    text[name.bytes] = '$';
+    for (unsigned i = 0; i < n; i++) {
+        text[name.bytes + 1] = "xyzw"[i];
+        elements[i] = (ptx_operand){.kind = PTX_OPERAND_REGISTER,
+                                    .reg = new_register(p, (ptx_text){text, name.bytes + 2}, type)};
+        if (!elements[i].reg)
+            return NULL;
+    }
+    *vector = (ptx_operand){.kind = PTX_OPERAND_VECTOR, .elements = elements, .n_elements = (uint16_t)n};
+    return vector;
+}
+
+void kr__ptx_make_register(ptx_parser *p, ptx_name *name, ptx_type type, unsigned vector)
+{
+    name->kind = vector ? PTX_NAME_VECTOR : PTX_NAME_REGISTER;
+    if (vector)
+        name->thing = new_vector(p, name->text, type, vector);
+    else
+        name->thing = new_register(p, name->text, type);
 }
 
 /* ---- labels ---- */
@@ -157,13 +185,6 @@ static void unknown_symbol(ptx_parser *p, ptx_text text, unsigned line)
     p->unknown = true;
 }
 
-ptx_function *kr__ptx_use(const ptx_name *name)
-{
-    ptx_function *function = name->thing;
-    function->is_used = true;
-    return function;
-}
-
 /* Since when there are the younger special registers; the name in messages is that of all three coordinates.
  */
 static void check_special(ptx_parser *p, ptx_text text, unsigned line)
@@ -206,6 +227,17 @@ static bool selector(ptx_parser *p, ptx_selector *to)
     return ok;
 }
 
+/* "%tid" of "%tid.x". */
+static bool is_special_vector(ptx_text text)
+{
+    for (size_t i = 0; i < PTX_SPECIAL_COUNT; i++)
+        if (strlen(kr__ptx_specials[i].text) == text.bytes + 2 &&
+            kr__ptx_specials[i].text[text.bytes] == '.' &&
+            !memcmp(kr__ptx_specials[i].text, text.at, text.bytes))
+            return true;
+    return false;
+}
+
 /* A name as an operand. */
 static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_operand *to)
 {
@@ -219,6 +251,11 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
     }
     if (!name)
         name = kr__ptx_find_name(&p->keywords, text, kr__ptx_hash(text));
+    if (!name && is_special_vector(text)) {
+        kr__ptx_unsupported(p, line, "Special register '%.*s' as a vector is not supported", (int)text.bytes,
+                            text.at);
+        return false;
+    }
     switch (name ? name->kind : PTX_NAME_FREE) {
     case PTX_NAME_REGISTER:
         to->kind = PTX_OPERAND_REGISTER;
@@ -226,6 +263,10 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
         if (to->reg && is_video(instr->op) && p->token.kind == PTX_TOKEN_DOTTED)
             return selector(p, &to->selector);
         return to->reg;
+    case PTX_NAME_VECTOR:
+        if (name->thing)
+            *to = *(const ptx_operand *)name->thing;
+        return name->thing;
     case PTX_NAME_SPECIAL:
         to->kind = PTX_OPERAND_SPECIAL;
         to->special = (ptx_special)name->index;
@@ -237,7 +278,7 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
         return offset(p, &to->offset);
     case PTX_NAME_FUNCTION:
         to->kind = PTX_OPERAND_SYMBOL;
-        to->function = kr__ptx_use(name);
+        to->function = name->thing;
         return offset(p, &to->offset);
     case PTX_NAME_LABEL:
         to->kind = PTX_OPERAND_LABEL;
@@ -260,6 +301,26 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
     }
     unknown_symbol(p, text, line);
     return true;
+}
+
+/* The current token, after a vector register: ".y", or ".g" as of a colour. */
+static bool component(ptx_parser *p, ptx_operand *to)
+{
+    static const char letters[] = "xyzwrgba";
+    const ptx_text text = p->token.text;
+    const char *at = text.bytes > 1 ? strchr(letters, text.at[1]) : NULL;
+    const size_t i = at ? (size_t)(at - letters) % 4 : 0;
+    if (!at)
+        kr__ptx_error(p, p->token.line, "Unknown vector selector: '%.*s'", (int)text.bytes - 1, text.at + 1);
+    else if (text.bytes > 2)
+        kr__ptx_error(p, p->token.line, "Unimplemented feature: vector swizzle");
+    else if (i >= to->n_elements)
+        kr__ptx_unsupported(p, p->token.line, "Component '%.*s' of a vector of %u is not supported",
+                            (int)text.bytes, text.at, to->n_elements);
+    const ptx_operand chosen = to->elements[i < to->n_elements ? i : 0];
+    *to = chosen;
+    kr__ptx_advance(p);
+    return !p->stopped;
 }
 
 /* What stands in an address after its base: [texture, sampler, {x, y}] */
@@ -391,6 +452,8 @@ static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand
     } else if (!named(p, instr, index, to)) {
         return false;
     }
+    if (to->kind == PTX_OPERAND_VECTOR && p->token.kind == PTX_TOKEN_DOTTED && !component(p, to))
+        return false;
     return !kr__ptx_accept(p, '|') || pair(p, instr, to);
 }
 
@@ -429,7 +492,7 @@ static bool callee(ptx_parser *p, ptx_instr *instr)
         return false;
     const ptx_name *name = kr__ptx_lookup(p, text);
     if (name && name->kind == PTX_NAME_FUNCTION) {
-        instr->callee = kr__ptx_use(name);
+        instr->callee = name->thing;
         if (instr->callee->is_entry)
             kr__ptx_error(p, line, "Illegal call target, device function expected");
     } else if (name && name->kind == PTX_NAME_REGISTER) {
@@ -458,10 +521,12 @@ static bool prototype(ptx_parser *p, ptx_instr *instr)
 
 static bool matches(const ptx_operand *actual, const ptx_variable *formal, bool is_return)
 {
+    const bool is_float = formal->type >= PTX_F16 && formal->type <= PTX_F64;
+    const bool is_bits = formal->type >= PTX_B8 && formal->type <= PTX_B128;
     if (actual->kind == PTX_OPERAND_SINK)
         return is_return;
     if (actual->kind == PTX_OPERAND_IMMEDIATE)
-        return !formal->is_array && !is_return;
+        return !formal->is_array && !is_return && (is_bits || actual->is_float == is_float);
     if (actual->kind == PTX_OPERAND_REGISTER)
         return !formal->is_array && kr__ptx_type_bytes(actual->reg->type) == formal->bytes;
     return actual->kind == PTX_OPERAND_SYMBOL && actual->variable &&
@@ -480,6 +545,12 @@ static bool check_list(ptx_parser *p, const ptx_instr *instr, const ptx_operand 
         if (!matches(&actual[i], formal[i], actual == instr->returns))
             kr__ptx_error(p, instr->line, "Type of argument does not match formal parameter '%s'",
                           formal[i]->name);
+        else if (actual[i].kind == PTX_OPERAND_IMMEDIATE && !actual[i].is_float && formal[i]->bytes < 4 &&
+                 formal[i]->type > PTX_B128)
+            kr__ptx_error(
+                p, instr->line,
+                "In ABI compilation, passing predicate, 8-bit and 16-bit parameters to device functions "
+                "is not supported");
     return true;
 }
 
@@ -737,7 +808,7 @@ static void call_targets(ptx_parser *p, ptx_text label_text, unsigned line)
                 memcpy(more, targets, n * sizeof *more);
             targets = more;
         }
-        targets[n++] = kr__ptx_use(target);
+        targets[n++] = target->thing;
     } while (kr__ptx_accept(p, ','));
     ptx_function *prototype = n ? kr__ptx_new(p, sizeof *prototype) : NULL;
     if (prototype) {
@@ -815,6 +886,10 @@ static void directive(ptx_parser *p)
         p->last_mark_of_body = kr__ptx_pragma(p, p->last_mark_of_body);
         return;
     }
+    if (kr__ptx_at_dotted(p, ".alias")) {
+        kr__ptx_alias(p);
+        return;
+    }
     for (size_t i = 0; i < KR_COUNT(spaces); i++)
         if (kr__ptx_is_word(&p->token, (ptx_text){spaces[i], strlen(spaces[i])})) {
             kr__ptx_variables(p, PTX_LINK_NONE);
@@ -872,6 +947,21 @@ static void *keep(ptx_parser *p, const void *items, size_t n, size_t bytes)
     return copy;
 }
 
+/* What the names of such parameters stand for in the body. */
+static void parameters_in_registers(ptx_parser *p, ptx_variable *const *list, size_t n)
+{
+    for (size_t i = 0; i < n && !p->stopped; i++) {
+        const ptx_text text = {list[i]->name, strlen(list[i]->name)};
+        ptx_name *name = list[i]->space == PTX_SPACE_REG ? kr__ptx_lookup(p, text) : NULL;
+        if (!name || name->thing != list[i])
+            continue;
+        kr__ptx_make_register(p, name, list[i]->type, 0);
+        list[i]->reg = name->thing;
+        if (name->thing)
+            ((ptx_register *)name->thing)->is_parameter = true;
+    }
+}
+
 void kr__ptx_body(ptx_parser *p, ptx_function *function)
 {
     p->function = function;
@@ -880,6 +970,8 @@ void kr__ptx_body(ptx_parser *p, ptx_function *function)
     p->last_variable = &function->variables;
     p->last_mark_of_body = &function->marks;
     p->n_variables = 0;
+    parameters_in_registers(p, function->returns, function->n_returns);
+    parameters_in_registers(p, function->params, function->n_params);
     statements(p); /* in the block of the parameters: their names cannot be declared again */
     p->function = NULL;
     if (p->stopped)

@@ -156,6 +156,7 @@ static bool may_discard(const ptx_instr *instr)
     case PTX_OP_TEX:
     case PTX_OP_TLD4:
     case PTX_OP_LD:
+    case PTX_OP_MOV:
     case PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL:
         return instr->vector > 1;
     default:
@@ -480,7 +481,10 @@ static stage pack(verdict *v, const ptx_operand *operand, bool is_source)
 static stage move_source(verdict *v, const ptx_operand *operand)
 {
     const ptx_type type = v->instr->type;
-    if (operand->kind == PTX_OPERAND_VECTOR)
+    const bool is_vector = operand->kind == PTX_OPERAND_VECTOR;
+    if (is_vector && v->instr->vector > 1)
+        return elements(v, operand, 1, type, false, true);
+    if (is_vector)
         return pack(v, operand, true);
     if (operand->kind != PTX_OPERAND_SYMBOL)
         return source(v, operand, 1, type, false);
@@ -491,6 +495,13 @@ static stage move_source(verdict *v, const ptx_operand *operand)
 
 static stage move_destination(verdict *v, const ptx_operand *operand)
 {
+    if (v->instr->vector > 1)
+        return v->instr->vector * kr__ptx_type_bytes(v->instr->type) > 16
+                   ? fail(v, OPERANDS, "Vector type too large, exceeds 128 bit limit")
+                   : elements(v, operand, 0, v->instr->type, false, false);
+    if (operand->kind == PTX_OPERAND_VECTOR && v->instr->operands[1].kind == PTX_OPERAND_VECTOR)
+        return fail(v, OPERANDS,
+                    "Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction");
     return operand->kind == PTX_OPERAND_VECTOR ? pack(v, operand, false)
                                                : destination(v, operand, v->instr->type, false);
 }

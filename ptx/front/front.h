@@ -25,6 +25,7 @@ typedef enum ptx_name_kind {
     PTX_NAME_FUNCTION,  /* thing: ptx_function */
     PTX_NAME_REGISTER,  /* thing: ptx_register */
     PTX_NAME_RANGE,     /* thing: ptx_range, `.reg .f32 %f<100>` under "%f" */
+    PTX_NAME_VECTOR,    /* thing: ptx_operand, `.reg .v2 .f32 v`: the vector of its components */
     PTX_NAME_LABEL,     /* index: of ptx_function.labels */
     PTX_NAME_PROTOTYPE, /* thing: ptx_function, of .callprototype or .calltargets */
     PTX_NAME_TARGETS    /* thing: ptx_targets, of .branchtargets */
@@ -261,6 +262,7 @@ void kr__ptx_print_named(const ptx_printer *p, const ptx_instr *instr, kr__text 
 
 typedef struct ptx_range {
     ptx_type type;
+    unsigned vector;
     uint64_t n;
 } ptx_range;
 
@@ -355,7 +357,6 @@ bool kr__ptx_constant(ptx_parser *p, ptx_constant *ret);
 bool kr__ptx_integer(ptx_parser *p, int64_t *ret);
 uint64_t kr__ptx_float_as(const ptx_constant *constant, ptx_type type); /* its bits in that type */
 
-ptx_function *kr__ptx_use(const ptx_name *name);        /* the function, marked as used */
 ptx_name *kr__ptx_lookup(ptx_parser *p, ptx_text text); /* innermost block first; makes registers of ranges */
 ptx_name *kr__ptx_declare(ptx_parser *p, ptx_text text, unsigned line, ptx_name_kind kind);
 
@@ -397,11 +398,13 @@ void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
 /* `(.param .b32 a, ...)`; names are declared when `declare`. */
 bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare);
 void kr__ptx_function(ptx_parser *p, ptx_linkage linkage); /* from .entry or .func on */
+void kr__ptx_alias(ptx_parser *p);
 ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last); /* returns where the next goes */
 /* A mark of what stands from `begin` to before the current token. */
 ptx_mark **kr__ptx_mark(ptx_parser *p, const char *begin, ptx_mark **last);
 bool kr__ptx_push_block(ptx_parser *p);
-ptx_register *kr__ptx_new_register(ptx_parser *p, ptx_text name, ptx_type type);
+/* A register's, or a vector's, for a name that has none yet. */
+void kr__ptx_make_register(ptx_parser *p, ptx_name *name, ptx_type type, unsigned vector);
 
 void kr__ptx_body(ptx_parser *p, ptx_function *function); /* from the token after '{' to past '}' */
 

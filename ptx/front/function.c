@@ -28,17 +28,23 @@ static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, 
         kr__ptx_check_declaration(p, &of, text, line);
     if (of.is_pointer && !function->is_entry)
         kr__ptx_error(p, line, "Illegal placement of kernel parameter attribute");
-    if (of.vector)
+    if (of.vector && of.space == PTX_SPACE_PARAM)
         kr__ptx_error(p, line, "Variable '%s' cannot be allocated in .param state space", variable->name);
     if (array.is_open)
         variable->bytes = 0;
     if (of.space == PTX_SPACE_REG && function->is_entry)
         kr__ptx_error(p, line, "Entry parameter '%s' must have .param state space", variable->name);
-    else if (of.space == PTX_SPACE_REG)
-        kr__ptx_unsupported(p, line, "Parameter '%s' in a register is not supported", variable->name);
+    else if (of.space == PTX_SPACE_REG && variable->is_array)
+        kr__ptx_error(p, line, "Variable '%s' cannot be allocated into a register", variable->name);
+    else if (of.space == PTX_SPACE_REG && (of.vector || of.type == PTX_PRED))
+        kr__ptx_unsupported(p, line, "Parameter '%s' in a vector register or a predicate is not supported",
+                            variable->name);
     if (array.is_open && function->is_entry)
         kr__ptx_error(p, line, "Parameter to entry function cannot be an incomplete array.");
-    if (declare && strcmp(variable->name, "_")) {
+    const bool is_nameless = !strcmp(variable->name, "_");
+    if (declare && is_nameless && !function->is_entry)
+        kr__ptx_error(p, line, "Illegal parameter name '_'");
+    if (declare && !is_nameless) {
         ptx_name *name = kr__ptx_declare(p, text, line, PTX_NAME_VARIABLE);
         if (name)
             name->thing = variable;
@@ -83,6 +89,13 @@ bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, boo
     for (ptx_variable *variable = first; variable; variable = variable->next)
         list[i++] = variable;
     const size_t bytes = lay_out(list, n);
+    for (i = 0; returns && n > 1 && i < n; i++)
+        if (list[i]->space == PTX_SPACE_PARAM) {
+            kr__ptx_error(p, list[i]->line, "Multiple return parameters require .register state space");
+            break;
+        }
+    if (returns && n > 1)
+        kr__ptx_unsupported(p, p->token.line, "Multiple return parameters are not supported");
     if (returns) {
         function->returns = list;
         function->n_returns = n;
@@ -163,27 +176,50 @@ static bool directives(ptx_parser *p, ptx_function *function)
     return !p->stopped;
 }
 
-static void check_prototypes(ptx_parser *p, const ptx_function *known, const ptx_function *again)
+/* What differs between two parameters of two prototypes, or NULL. */
+static const char *difference(const ptx_variable *one, const ptx_variable *other)
+{
+    const bool same = one->type == other->type && one->bytes == other->bytes;
+    return one->space != other->space ? "state space differ" : same ? NULL : "types differ";
+}
+
+/* Of two prototypes: what differs in their parameters, a message each. */
+static size_t differences(const ptx_function *one, const ptx_function *other, char texts[2][64])
 {
     const struct {
-        ptx_variable **const *one, **const *other;
+        ptx_variable *const *one, *const *other;
         size_t n, m;
         const char *text;
-    } lists[] = {{&known->returns, &again->returns, known->n_returns, again->n_returns, "return parameter"},
-                 {&known->params, &again->params, known->n_params, again->n_params, "parameter"}};
+    } lists[] = {{one->returns, other->returns, one->n_returns, other->n_returns, "return parameter"},
+                 {one->params, other->params, one->n_params, other->n_params, "parameter"}};
+    size_t n = 0;
     for (size_t i = 0; i < KR_COUNT(lists); i++) {
-        if (lists[i].n != lists[i].m) {
-            kr__ptx_error(p, again->line, "Inconsistent prototypes of '%s', number of %ss differ",
-                          known->name, lists[i].text);
-            continue;
-        }
-        for (size_t k = 0; k < lists[i].n; k++)
-            if ((*lists[i].one)[k]->bytes != (*lists[i].other)[k]->bytes) {
-                kr__ptx_error(p, again->line, "Inconsistent prototypes of '%s', %s types differ", known->name,
-                              lists[i].text);
-                break;
-            }
+        const char *found = NULL;
+        for (size_t k = 0; k < lists[i].n && lists[i].n == lists[i].m && !found; k++)
+            found = difference(lists[i].one[k], lists[i].other[k]);
+        if (lists[i].n != lists[i].m)
+            kr__format(texts[n++], sizeof texts[0], "number of %ss differ", lists[i].text);
+        else if (found)
+            kr__format(texts[n++], sizeof texts[0], "%s %s", lists[i].text, found);
     }
+    return n;
+}
+
+static void check_prototypes(ptx_parser *p, const ptx_function *known, const ptx_function *again)
+{
+    char texts[2][64];
+    const size_t n = differences(known, again, texts);
+    for (size_t i = 0; i < n; i++)
+        kr__ptx_error(p, again->line, "Inconsistent prototypes of '%s', %s", known->name, texts[i]);
+}
+
+/* In one text a function's linkage is said once; at a definition it may be left out. */
+static void check_linkage(ptx_parser *p, const ptx_function *known, const ptx_function *again)
+{
+    const bool is_same =
+        known->linkage == again->linkage || (known->linkage != PTX_LINK_EXTERN && !again->linkage);
+    if (!p->linked && !is_same)
+        kr__ptx_error(p, again->line, "Inconsistent redefinition of variable '%s'", known->name);
 }
 
 /* The function object of a name: a definition fills that of its declarations, which calls already point to.
@@ -224,10 +260,17 @@ static ptx_function *redefined(ptx_parser *p, ptx_function *known, const ptx_fun
 
 static void body_or_end(ptx_parser *p, ptx_function *function, const ptx_function *head, bool was_defined)
 {
-    if (kr__ptx_accept(p, ';'))
+    if (kr__ptx_accept(p, ';')) {
+        if (was_defined && !p->linked && !function->aliased)
+            kr__ptx_error(p, head->line, "Duplicate definition of function '%s'", head->name);
         return;
+    }
     if (!kr__ptx_expect(p, '{'))
         return;
+    if (head->linkage == PTX_LINK_EXTERN)
+        kr__ptx_error(p, head->line,
+                      "Function definition conflicts with '.extern' declaration for function '%s'",
+                      head->name);
     if (was_defined)
         function = redefined(p, function, head);
     if (!function)
@@ -267,14 +310,74 @@ void kr__ptx_function(ptx_parser *p, ptx_linkage linkage)
         return;
     head.name = known->name;
     head.next = known->next;
-    head.is_used = known->is_used;
-    if (known->is_declared)
+    if (known->is_declared) {
+        check_linkage(p, known, &head);
         check_prototypes(p, known, &head);
+    }
     head.is_declared = true;
-    const bool was_defined = known->has_body;
+    head.aliased = known->aliased;
+    const bool was_defined = known->has_body || known->aliased;
     if (!was_defined)
         *known = head;
     body_or_end(p, known, &head, was_defined);
     p->block = module;
     p->depth--;
+}
+
+/* ---- .alias ---- */
+
+/* A function that .alias names, or NULL: reported. */
+static ptx_function *alias_part(ptx_parser *p, ptx_text text, unsigned line)
+{
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    ptx_function *function = name && name->kind == PTX_NAME_FUNCTION ? name->thing : NULL;
+    if (!name)
+        kr__ptx_error(p, line, "Unknown symbol '%.*s'", (int)text.bytes, text.at);
+    else if (!function)
+        kr__ptx_error(p, line, "Cannot define alias to variable object '%.*s'", (int)text.bytes, text.at);
+    else if (function->is_entry)
+        kr__ptx_error(p, line, "Cannot define alias to entry function '%s'", function->name);
+    return function && !function->is_entry ? function : NULL;
+}
+
+/* May `function` be another name of `to`? */
+static bool check_alias(ptx_parser *p, unsigned line, const ptx_function *function, const ptx_function *to)
+{
+    const bool is_extern = to->linkage == PTX_LINK_EXTERN;
+    char texts[2][64];
+    const size_t n = differences(function, to, texts);
+    if (function == to)
+        kr__ptx_error(p, line, "Cannot alias a function to itself");
+    else if (function->aliased)
+        kr__ptx_error(p, line, "'%s' is already aliased to '%s' and cannot be redefined", function->name,
+                      function->aliased->name);
+    else if (function->has_body)
+        kr__ptx_error(p, line, "Illegal redefinition of function '%s' as alias", function->name);
+    else if (is_extern || to->linkage == PTX_LINK_WEAK)
+        kr__ptx_error(p, line, "Function '%s' with %s scope cannot be aliased", to->name,
+                      is_extern ? ".extern" : ".weak");
+    else if (to->aliased)
+        kr__ptx_unsupported(p, line, "An alias of '%s', which is one itself, is not supported", to->name);
+    else if (n || function->noreturn != to->noreturn)
+        kr__ptx_error(p, line, "Mismatch in prototype of alias '%s' and aliasee '%s'. %s(s)", function->name,
+                      to->name, n ? texts[0] : ".noreturn directive differ");
+    else
+        return true;
+    return false;
+}
+
+/* .alias name, function; */
+void kr__ptx_alias(ptx_parser *p)
+{
+    const unsigned line = p->token.line;
+    ptx_text name, to;
+    kr__ptx_advance(p);
+    if (!kr__ptx_expect_word(p, &name) || !kr__ptx_expect(p, ',') || !kr__ptx_expect_word(p, &to) ||
+        !kr__ptx_expect(p, ';'))
+        return;
+    kr__ptx_has(p, line, ".alias", 63, 30);
+    ptx_function *function = alias_part(p, name, line), *aliased = alias_part(p, to, line);
+    if (!function || !aliased || !check_alias(p, line, function, aliased))
+        return;
+    function->aliased = aliased;
 }

@@ -200,6 +200,7 @@ static bool address_size(ptx_parser *p)
         return true;
     const unsigned line = p->token.line;
     int64_t bits;
+    kr__ptx_has(p, line, ".address_size directive", 23, 0);
     if (!kr__ptx_integer(p, &bits))
         return false;
     if (bits == 32)
@@ -265,11 +266,9 @@ static void statements(ptx_parser *p, int newest)
             file_or_section(p);
         else if (!link && kr__ptx_at_dotted(p, ".pragma"))
             p->last_mark = kr__ptx_pragma(p, p->last_mark);
-        else if (kr__ptx_at_dotted(p, ".alias")) {
-            kr__ptx_unsupported(p, p->token.line, ".alias is not supported");
-            kr__ptx_skip_opaque(p);
-            kr__ptx_expect(p, ';');
-        } else
+        else if (!link && kr__ptx_at_dotted(p, ".alias"))
+            kr__ptx_alias(p);
+        else
             kr__ptx_syntax_error(p);
     }
 }
@@ -339,7 +338,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
         statements(p, newest);
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {
         p->module->n_entries += f->is_entry;
-        if (!f->has_body && f->linkage != PTX_LINK_EXTERN && (f->is_used || f->is_entry))
+        if (!f->has_body && !f->aliased && f->linkage != PTX_LINK_EXTERN)
             unresolved(p, f);
     }
 }

@@ -182,13 +182,13 @@ static ptx_name *materialise(ptx_parser *p, ptx_block *block, ptx_text text, uin
         const ptx_range *range = name->thing;
         if (number >= range->n)
             continue;
-        const ptx_type type = range->type;
         name = kr__ptx_add_name(&p->module->arena, &block->names, text, hash, PTX_NAME_REGISTER);
         if (name)
-            name->thing = kr__ptx_new_register(p, text, type);
+            kr__ptx_make_register(p, name, range->type, range->vector);
         if (!name || !name->thing)
             return NULL;
-        ((ptx_register *)name->thing)->is_of_range = true;
+        if (!range->vector)
+            ((ptx_register *)name->thing)->is_of_range = true;
         return name;
     }
     return NULL;

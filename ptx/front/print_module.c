@@ -113,9 +113,12 @@ static void print_value(writer *w, const ptx_variable *variable, size_t at, cons
     if (relocation && relocation->offset == at) {
         const char *name = relocation->variable ? named(w, relocation->variable, relocation->variable->name)
                                                 : named(w, relocation->function, relocation->function->name);
+        if (relocation->mask)
+            kr__text_add(w->to, "0x%" PRIx64 "(", relocation->mask);
         kr__text_add(w->to, relocation->generic ? "generic(%s)" : "%s", name);
         if (relocation->addend)
             kr__text_add(w->to, "+%" PRId64, relocation->addend);
+        kr__text_add(w->to, "%s", relocation->mask ? ")" : "");
         *next = relocation->next;
         return;
     }
@@ -169,7 +172,7 @@ static void print_declaration(writer *w, const ptx_variable *variable)
     if (variable->is_unified)
         kr__text_add(w->to, " .attribute(.unified(%" PRIu64 ", %" PRIu64 "))", variable->uuid[0],
                      variable->uuid[1]);
-    if (variable->alignment != element && variable->space != PTX_SPACE_REG)
+    if (variable->alignment != element)
         kr__text_add(w->to, " .align %u", variable->alignment);
     if (variable->vector)
         kr__text_add(w->to, " .v%u", variable->vector);
@@ -417,7 +420,7 @@ static void print_registers(writer *w, const ptx_function *function)
     const ptx_register *before = NULL; /* in the line that is not ended */
     for (size_t i = 0; i < function->n_registers; i++) {
         const ptx_register *reg = function->registers[i];
-        if (is_ranged(w, &ranges, reg))
+        if (reg->is_parameter || is_ranged(w, &ranges, reg))
             continue;
         if (!before || before->type != reg->type)
             kr__text_add(w->to, "%s.reg .%s ", before ? ";\n" : "", kr__ptx_type_name(reg->type));
@@ -431,19 +434,28 @@ static void print_registers(writer *w, const ptx_function *function)
 
 /* ---- bodies ---- */
 
+static void claim_parameters(writer *w, ptx_variable *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        claim(w, &w->local, PTX_NAME_VARIABLE, list[i], list[i]->name);
+        const char *other = named(w, list[i], NULL);
+        if (list[i]->reg && other)
+            note(w, &w->names, address_of(w, list[i]->reg), PTX_NAME_REGISTER, other);
+    }
+}
+
 static void claim_names(writer *w, const ptx_function *function)
 {
-    for (size_t i = 0; i < function->n_returns; i++)
-        claim(w, &w->local, PTX_NAME_VARIABLE, function->returns[i], function->returns[i]->name);
-    for (size_t i = 0; i < function->n_params; i++)
-        claim(w, &w->local, PTX_NAME_VARIABLE, function->params[i], function->params[i]->name);
+    claim_parameters(w, function->returns, function->n_returns);
+    claim_parameters(w, function->params, function->n_params);
     for (const ptx_variable *variable = function->variables; variable; variable = variable->next)
         claim(w, &w->local, PTX_NAME_VARIABLE, variable, variable->name);
     for (size_t i = 0; i < function->n_labels; i++)
         claim(w, &w->local, PTX_NAME_LABEL, &function->labels[i], function->labels[i].name);
     for (size_t i = 0; i < function->n_registers; i++)
-        claim(w, &w->local, function->registers[i]->is_of_range ? PTX_NAME_RANGE : PTX_NAME_REGISTER,
-              function->registers[i], function->registers[i]->name);
+        if (!function->registers[i]->is_parameter)
+            claim(w, &w->local, function->registers[i]->is_of_range ? PTX_NAME_RANGE : PTX_NAME_REGISTER,
+                  function->registers[i], function->registers[i]->name);
 }
 
 static void print_list_of_targets(writer *w, const ptx_function *function, const ptx_instr *instr)
@@ -579,6 +591,10 @@ bool kr__ptx_print_module(const ptx_module *module, kr__text *to)
         print_module_variable(&w, variable);
     for (const ptx_function *function = module->functions; function; function = function->next)
         print_function(&w, function);
+    for (const ptx_function *function = module->functions; function; function = function->next)
+        if (function->aliased)
+            kr__text_add(to, ".alias %s, %s;\n", named(&w, function, function->name),
+                         named(&w, function->aliased, function->aliased->name));
     print_marks(&w, true);
     kr__arena_free(&w.arena);
     return !w.failed && !to->failed;

@@ -191,11 +191,14 @@ typedef enum ptx_special {
 } ptx_special;
 
 typedef struct ptx_variable ptx_variable;
+typedef struct ptx_register ptx_register;
 typedef struct ptx_function ptx_function;
 
-/* A pointer-sized word of a variable's initial bytes that holds an address. */
+/* An element of a variable's initial bytes that holds an address, or one byte of it. */
 typedef struct ptx_relocation {
     size_t offset;                /* in the variable */
+    uint8_t bytes;                /* of the element: 1, 4, 8; what the address has more is cut off */
+    uint64_t mask;                /* 0xff00(sym): these bits, from the lowest of them on; 0: all */
     const ptx_variable *variable; /* or, for a function's address, NULL and: */
     const ptx_function *function;
     int64_t addend;
@@ -227,6 +230,7 @@ struct ptx_variable {
     size_t bytes;       /* whole; 0: unsized (`.extern .shared .b8 s[];`) */
     bool is_array;
     bool is_parameter; /* formal: in a function's params or returns */
+    const ptx_register *reg; /* of a parameter in the space REG: what the body knows it as, where there is one */
     const uint8_t *initial; /* `bytes` of them, or NULL: zero */
     const char *opaque;     /* of a texref, samplerref, surfref: its initial value as written, or NULL */
     ptx_relocation *relocations;
@@ -236,13 +240,14 @@ struct ptx_variable {
     ptx_variable *next;
 };
 
-/* A virtual register. `.reg .f32 %f<100>;` makes 100 of them; only those mentioned get one. */
-typedef struct ptx_register {
+/* A virtual register. `.reg .f32 %f<100>;` makes 100 of them; only those mentioned get one. A vector register
+ * is its components: `.reg .v2 .f32 v;` makes "v$x" and "v$y". */
+struct ptx_register {
     const char *name;
     ptx_type type;
-    bool is_of_range;
+    bool is_of_range, is_parameter;
     unsigned index; /* in ptx_function.registers */
-} ptx_register;
+};
 
 typedef struct ptx_label {
     const char *name;
@@ -340,7 +345,6 @@ struct ptx_function {
     bool is_entry;
     bool has_body;
     bool noreturn;
-    bool is_used;     /* named by an instruction or an initial value */
     bool is_declared; /* its parameters are known */
     ptx_linkage linkage;
     size_t n_params, n_returns;
@@ -360,6 +364,7 @@ struct ptx_function {
     unsigned minnctapersm, maxnreg, maxclusterrank;
     unsigned reqnctapercluster[3];
     bool explicitcluster, blocksareclusters;
+    const ptx_function *aliased;  /* .alias: the function whose other name this is */
     const ptx_function **targets; /* a prototype that .calltargets gave: all of them have it */
     size_t n_targets;
     unsigned line;
@@ -437,6 +442,12 @@ void kr__ptx_module_free(ptx_module **module);
 bool kr__ptx_looks_like(const char *text, size_t bytes);
 
 const ptx_function *kr__ptx_find_function(const ptx_module *module, const char *name);
+
+/* The function that is called by this one's name. */
+static inline const ptx_function *kr__ptx_called(const ptx_function *function)
+{
+    return function->aliased ? function->aliased : function;
+}
 
 int kr__ptx_target_isa(const char *target); /* "sm_90a": the first .version that has it; 0: there is none */
 

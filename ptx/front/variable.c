@@ -93,8 +93,7 @@ bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
         } else if (kr__ptx_accept_dotted(p, ".attribute")) {
             if (!attributes(p, to))
                 return false;
-        } else if (kr__ptx_at_dotted(p, ".v2") || kr__ptx_at_dotted(p, ".v4") ||
-                   kr__ptx_at_dotted(p, ".v8")) {
+        } else if (kr__ptx_at_dotted(p, ".v2") || kr__ptx_at_dotted(p, ".v4")) {
             to->vector = (unsigned)(p->token.text.at[2] - '0');
             kr__ptx_advance(p);
         } else {
@@ -179,6 +178,7 @@ typedef struct filling {
     uint8_t *bytes;
     size_t at, capacity; /* bytes */
     ptx_relocation **last;
+    unsigned mismatch; /* line of an address that the type cannot hold: said at the end */
 } filling;
 
 /* Bytes beyond the value's eight are zero, those of a negative one too, as ptxas has them. */
@@ -193,36 +193,91 @@ static void put(ptx_parser *p, filling *to, uint64_t value, size_t bytes)
     to->at += bytes;
 }
 
-static bool address(ptx_parser *p, filling *to, bool generic)
+/* What the name of an initial value is, into a relocation. */
+static void name_address(ptx_parser *p, ptx_text text, unsigned line, ptx_relocation *to)
+{
+    const ptx_name *name = kr__ptx_lookup(p, text);
+    const ptx_variable *variable = name && name->kind == PTX_NAME_VARIABLE ? name->thing : NULL;
+    const ptx_function *function = name && name->kind == PTX_NAME_FUNCTION ? name->thing : NULL;
+    if (!name)
+        kr__ptx_fatal(p, line, "Invalid initial value symbol '%.*s'", (int)text.bytes, text.at);
+    else if (variable && variable->space != PTX_SPACE_GLOBAL && variable->space != PTX_SPACE_CONST)
+        kr__ptx_fatal(p, line, "Variable used as initial value not in .global or .const state space");
+    else if (variable)
+        to->variable = variable;
+    else if (function && to->addend)
+        kr__ptx_fatal(p, line, "Initial value type mismatch");
+    else if (function && !to->generic)
+        to->function = name->thing;
+    else
+        kr__ptx_fatal(p, line, "Invalid initial value expression");
+}
+
+/* sym+4, generic(sym)+4 */
+static bool address(ptx_parser *p, filling *to, uint64_t mask)
 {
     const unsigned line = p->token.line;
+    const ptx_type type = to->variable->type;
     ptx_text text;
-    int64_t addend = 0;
-    if (!kr__ptx_expect_word(p, &text) || (generic && !kr__ptx_expect(p, ')')))
-        return false;
-    if (kr__ptx_accept(p, '+') && !kr__ptx_integer(p, &addend))
-        return false;
-    const ptx_name *name = kr__ptx_lookup(p, text);
     ptx_relocation *relocation = kr__ptx_new(p, sizeof *relocation);
     if (!relocation)
         return false;
-    *relocation = (ptx_relocation){.offset = to->at, .addend = addend, .generic = generic};
-    if (name && name->kind == PTX_NAME_VARIABLE)
-        relocation->variable = name->thing;
-    else if (name && name->kind == PTX_NAME_FUNCTION && !generic)
-        relocation->function = kr__ptx_use(name);
-    else if (name)
-        kr__ptx_fatal(p, line, "Invalid initial value expression");
-    else
-        kr__ptx_fatal(p, line, "Invalid initial value symbol '%.*s'", (int)text.bytes, text.at);
-    const size_t bytes = kr__ptx_type_bytes(to->variable->type);
-    if (bytes != 8)
-        kr__ptx_unsupported(p, line, "Address in a variable of type .%s is not supported",
-                            kr__ptx_type_name(to->variable->type));
-    put(p, to, 0, bytes);
+    *relocation =
+        (ptx_relocation){.offset = to->at, .bytes = (uint8_t)kr__ptx_type_bytes(type), .mask = mask};
+    if (kr__ptx_is_word(&p->token, PTX_TEXT("generic"))) {
+        kr__ptx_advance(p);
+        relocation->generic = true;
+        if (!kr__ptx_expect(p, '('))
+            return false;
+    }
+    if (!kr__ptx_expect_word(p, &text) || (relocation->generic && !kr__ptx_expect(p, ')')))
+        return false;
+    if (kr__ptx_accept(p, '+') && !kr__ptx_integer(p, &relocation->addend))
+        return false;
+    name_address(p, text, line, relocation);
+    if (type != PTX_U64 && type != PTX_U32 && !(mask && type == PTX_U8))
+        to->mismatch = line;
+    kr__ptx_has(p, line, "addresses as initial values", 21, 0);
+    put(p, to, 0, relocation->bytes);
     *to->last = relocation;
     to->last = &relocation->next;
     return !p->stopped;
+}
+
+/* 0xff00(sym+4): a byte of an address, or of a number. */
+static bool masked(ptx_parser *p, filling *to)
+{
+    const unsigned line = p->token.line;
+    const uint64_t mask = p->token.value;
+    int64_t value;
+    kr__ptx_advance(p);
+    kr__ptx_advance(p); /* the parenthesis */
+    kr__ptx_has(p, line, "mask operator in initializer", 71, 0);
+    if (p->token.kind != PTX_TOKEN_WORD)
+        kr__ptx_has(p, line, "Integer immediate in mask operator", 72, 0);
+    const int shift = mask ? __builtin_ctzll(mask) : 0;
+    if (mask >> shift != 0xff || shift % 8) {
+        kr__ptx_error(p, line, "Invalid mask value '0x%llx' used in initializer", (unsigned long long)mask);
+        return false;
+    }
+    if (p->token.kind == PTX_TOKEN_WORD)
+        return address(p, to, mask) && kr__ptx_expect(p, ')');
+    if (!kr__ptx_integer(p, &value) || !kr__ptx_expect(p, ')'))
+        return false;
+    if (to->variable->type == PTX_F32 || to->variable->type == PTX_F64)
+        kr__ptx_fatal(p, line, "Initial value type mismatch");
+    put(p, to, ((uint64_t)value & mask) >> shift, kr__ptx_type_bytes(to->variable->type));
+    return !p->stopped;
+}
+
+static bool begins_mask(const ptx_parser *p)
+{
+    ptx_lexer ahead = p->lexer;
+    ptx_token after;
+    if (p->token.kind != PTX_TOKEN_INTEGER)
+        return false;
+    kr__ptx_next_token(&ahead, &after);
+    return kr__ptx_is_mark(&after, '(');
 }
 
 static bool number(ptx_parser *p, filling *to)
@@ -275,13 +330,9 @@ static bool values(ptx_parser *p, filling *to, size_t level)
     }
     if (kr__ptx_accept(p, '{'))
         return braces(p, to, level);
-    if (kr__ptx_is_word(&p->token, PTX_TEXT("generic"))) {
-        kr__ptx_advance(p);
-        return kr__ptx_expect(p, '(') && address(p, to, true);
-    }
     if (p->token.kind == PTX_TOKEN_WORD)
-        return address(p, to, false);
-    return number(p, to);
+        return address(p, to, 0);
+    return begins_mask(p) ? masked(p, to) : number(p, to);
 }
 
 /* Elements of an initialiser from here to its end, for `.b8 s[] = {...};`: an upper bound is enough. */
@@ -325,6 +376,8 @@ static bool initialiser(ptx_parser *p, ptx_variable *variable, const ptx_shape *
     to.last = &variable->relocations;
     if (!to.bytes || !values(p, &to, 0))
         return false;
+    if (to.mismatch)
+        kr__ptx_fatal(p, to.mismatch, "Initial value type mismatch");
     if (of->is_open)
         variable->bytes = to.at;
     variable->initial = to.bytes;
@@ -345,7 +398,11 @@ void kr__ptx_check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_tex
         ((1ull << PTX_F16X2) - (1ull << PTX_B8)) | 1ull << PTX_F16X2 | 1ull << PTX_F32 | 1ull << PTX_F64;
     static const uint64_t opaque = 1ull << PTX_TEXREF | 1ull << PTX_SAMPLERREF | 1ull << PTX_SURFREF;
     const bool is_register = of->space == PTX_SPACE_REG;
-    if (of->type == PTX_PRED && !is_register)
+    if (of->type == PTX_PRED && of->vector)
+        kr__ptx_error(p, line, "Predicate type can only be used to define scalar register variables");
+    else if (of->vector * kr__ptx_type_bytes(of->type) > 16)
+        kr__ptx_error(p, line, "Vector type too large, exceeds 128 bit limit");
+    else if (of->type == PTX_PRED && !is_register)
         kr__ptx_error(p, line, "Predicate variable '%.*s' must be in register state space", (int)name.bytes,
                       name.at);
     else if (!((everywhere | (is_register ? 1ull << PTX_PRED : opaque)) >> of->type & 1))
@@ -373,7 +430,7 @@ static void registers(ptx_parser *p, const ptx_declaration *of)
         ptx_name *name = kr__ptx_declare(p, text, line, is_range ? PTX_NAME_RANGE : PTX_NAME_REGISTER);
         if (!is_range) {
             if (name)
-                name->thing = kr__ptx_new_register(p, text, of->type);
+                kr__ptx_make_register(p, name, of->type, of->vector);
             continue;
         }
         /* a plain number: in an expression '>' would compare */
@@ -388,7 +445,7 @@ static void registers(ptx_parser *p, const ptx_declaration *of)
         ptx_range *range = kr__ptx_new(p, sizeof *range);
         if (!range || !kr__ptx_expect(p, '>'))
             return;
-        *range = (ptx_range){.type = of->type, .n = (uint64_t)n};
+        *range = (ptx_range){.type = of->type, .vector = of->vector, .n = (uint64_t)n};
         if (name)
             name->thing = range;
     } while (kr__ptx_accept(p, ','));
@@ -425,13 +482,10 @@ static bool is_declared(ptx_parser *p, ptx_text text, ptx_variable *variable)
 void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage)
 {
     ptx_declaration of = {.space = kr__ptx_space_at(p), .linkage = linkage};
-    const unsigned first_line = p->token.line;
     kr__ptx_advance(p);
     if (!kr__ptx_qualifiers(p, &of))
         return;
     if (of.space == PTX_SPACE_REG) {
-        if (of.vector)
-            kr__ptx_unsupported(p, first_line, "Vector registers are not supported");
         registers(p, &of);
         return;
     }

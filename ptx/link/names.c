@@ -40,7 +40,7 @@ static void add_ptx(definitions *to, const kr__link_part *part)
     ptx_problem problem = {0};
     if (kr__ptx_parse(part->image, part->bytes, &(ptx_options){0}, &module, &problem)) {
         for (const ptx_function *f = module->functions; f; f = f->next)
-            if (f->has_body && f->linkage == PTX_LINK_VISIBLE)
+            if (kr__ptx_called(f)->has_body && f->linkage == PTX_LINK_VISIBLE)
                 define(to, f->name, part);
         for (const ptx_variable *v = module->variables; v; v = v->next)
             if (v->linkage == PTX_LINK_VISIBLE)

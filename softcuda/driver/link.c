@@ -72,7 +72,7 @@ static CUresult fail_name(sc_link *link, const char *format, const char *name, c
 static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *input)
 {
     for (const ptx_function *f = ptx->functions; f; f = f->next) {
-        const bool strong = f->has_body && f->linkage == PTX_LINK_VISIBLE;
+        const bool defined = kr__ptx_called(f)->has_body, strong = defined && f->linkage == PTX_LINK_VISIBLE;
         const link_symbol *other = strong ? find_strong(link, f->name) : NULL;
         if (f->linkage == PTX_LINK_NONE)
             continue; /* its own text's alone */
@@ -86,7 +86,7 @@ static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *in
         memcpy(symbol->name, f->name, bytes);
         symbol->input = symbol->name + bytes;
         memcpy(symbol->input, input, strlen(input) + 1);
-        symbol->defined = f->has_body;
+        symbol->defined = defined;
         symbol->strong = strong;
         symbol->next = link->symbols;
         link->symbols = symbol;

@@ -102,6 +102,19 @@ static uint32_t place_local(sc_decoder *decoder, uint32_t at, const ptx_variable
     return (uint32_t)end;
 }
 
+static void refuse_registers(sc_decoder *decoder, const ptx_function *function, const ptx_variable *parameter)
+{
+    decoder->problem->kind = PTX_PROBLEM_UNSUPPORTED;
+    decoder->problem->line = parameter->line;
+    decoder->problem->n_errors++;
+    kr__text_add(
+        &decoder->problem->log,
+        "ptxas application ptx input, line %u; error   : softcuda cannot execute '%s': its parameter '%s' "
+        "is in a register\n",
+        parameter->line, function->name, parameter->name);
+    decoder->failed = true;
+}
+
 /* Formal parameters of a function and its local and .param variables. */
 static void place_locals(sc_decoder *decoder, sc_function *function)
 {
@@ -114,6 +127,11 @@ static void place_locals(sc_decoder *decoder, sc_function *function)
         if (!function->param_offset || !function->return_offset) {
             sc__out_of_memory(decoder);
             return;
+        }
+        for (size_t i = 0; i < ptx->n_params + ptx->n_returns; i++) {
+            const ptx_variable *v = i < ptx->n_params ? ptx->params[i] : ptx->returns[i - ptx->n_params];
+            if (v->space == PTX_SPACE_REG)
+                refuse_registers(decoder, ptx, v);
         }
         for (size_t i = 0; i < ptx->n_params; i++) {
             at = place_local(decoder, at, ptx->params[i]);
@@ -166,6 +184,7 @@ static void decode_function(sc_decoder *decoder, sc_function *function)
 
 sc_function *sc__function_of(const sc_decoder *decoder, const ptx_function *function)
 {
+    function = kr__ptx_called(function);
     for (size_t i = 0; i < decoder->kernel->n_functions; i++)
         if (decoder->kernel->functions[i]->ptx == function)
             return decoder->kernel->functions[i];
@@ -175,6 +194,7 @@ sc_function *sc__function_of(const sc_decoder *decoder, const ptx_function *func
 static void add_function(sc_decoder *decoder, const ptx_function *ptx)
 {
     sc_kernel *kernel = decoder->kernel;
+    ptx = kr__ptx_called(ptx);
     if (!ptx->has_body || sc__function_of(decoder, ptx))
         return;
     sc_function *function = kr__arena_alloc(decoder->arena, sizeof *function);
@@ -246,7 +266,7 @@ static bool find_chain(const sc_decoder *decoder, sc_function *function)
     uint32_t most = 0;
     for (size_t k = 0; k < function->ptx->n_instrs; k++) {
         const ptx_instr *instr = &function->ptx->instrs[k];
-        if (instr->op != PTX_OP_CALL || (instr->callee && !instr->callee->has_body))
+        if (instr->op != PTX_OP_CALL || (instr->callee && !kr__ptx_called(instr->callee)->has_body))
             continue;
         sc_function *callee = instr->callee ? sc__function_of(decoder, instr->callee) : NULL;
         if (!callee || !find_chain(decoder, callee))

@@ -380,7 +380,9 @@ void sc__decode_mov(sc_decoder *decoder)
 {
     const ptx_instr *instr = decoder->instr;
     const ptx_operand *to = &instr->operands[0], *from = &instr->operands[1];
-    if (instr->type == PTX_PRED) {
+    if (instr->vector > 1) {
+        sc__unsupported(decoder, "it moves a vector");
+    } else if (instr->type == PTX_PRED) {
         sc_slot a = sc__source(decoder, from, 'p', PTX_PRED);
         sc_code *code = sc__emit(decoder, sc__run_move_predicate);
         code->d = sc__destination(decoder, to, 'p', NULL);

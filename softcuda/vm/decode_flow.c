@@ -213,7 +213,7 @@ void sc__decode_call(sc_decoder *decoder)
     sc_slot address = SC_NO_SLOT;
     if (!instr->callee) {
         address = sc__source(decoder, &instr->operands[0], 'd', PTX_U64);
-    } else if (instr->callee->has_body) {
+    } else if (kr__ptx_called(instr->callee)->has_body) {
         call->callee = sc__function_of(decoder, instr->callee);
         if (!sc__takes(instr->callee, call)) {
             sc__unsupported(decoder, "a call with other arguments than the function has");

@@ -16,7 +16,7 @@ uint64_t sc__variable_address(const sc_program *program, const ptx_variable *var
 uint64_t sc__function_address(const sc_program *program, const ptx_function *function)
 {
     uint64_t address;
-    return sc__map_get(&program->addresses, (uintptr_t)function, &address) ? address : 0;
+    return sc__map_get(&program->addresses, (uintptr_t)kr__ptx_called(function), &address) ? address : 0;
 }
 
 static bool out_of_memory(ptx_problem *problem, const char *what)
@@ -31,6 +31,7 @@ static bool out_of_memory(ptx_problem *problem, const char *what)
 static bool add_addressable(sc_program *program, const ptx_function *function)
 {
     uint64_t address;
+    function = function ? kr__ptx_called(function) : NULL;
     if (!function || sc__map_get(&program->addresses, (uintptr_t)function, &address))
         return true;
     const ptx_function **grown =
@@ -92,7 +93,9 @@ static void relocate_list(sc_program *program, const ptx_variable *list)
             uint64_t value = r->variable ? sc__variable_address(program, r->variable)
                                          : sc__function_address(program, r->function);
             value += (uint64_t)r->addend;
-            memcpy(at + r->offset, &value, sizeof value);
+            if (r->mask)
+                value = (value & r->mask) >> __builtin_ctzll(r->mask);
+            memcpy(at + r->offset, &value, r->bytes);
         }
     }
 }
@@ -195,8 +198,8 @@ static bool visit_list(const sc_program *program, const ptx_variable *list,
     return go_on;
 }
 
-bool sc_program_variables(const sc_program *program, bool (*visit)(uint64_t address, size_t bytes, void *user),
-                          void *user)
+bool sc_program_variables(const sc_program *program,
+                          bool (*visit)(uint64_t address, size_t bytes, void *user), void *user)
 {
     bool go_on = visit_list(program, program->module->variables, visit, user);
     for (const ptx_function *f = program->module->functions; f && go_on; f = f->next)

@@ -375,7 +375,8 @@ static uint32_t round16(uint32_t bytes)
 
 bool sc__takes(const ptx_function *callee, const sc_call *call)
 {
-    bool takes = callee->n_params == call->n_arguments && callee->n_returns >= call->n_returns;
+    bool takes =
+        !callee->is_entry && callee->n_params == call->n_arguments && callee->n_returns >= call->n_returns;
     for (uint32_t i = 0; takes && i < call->n_arguments; i++)
         takes = callee->params[i]->bytes >= call->argument_bytes[i];
     for (uint32_t i = 0; takes && i < call->n_returns; i++)

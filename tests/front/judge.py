@@ -7,7 +7,7 @@
     judge.py --survey        the lowest target and .version that ptxas takes each instruction of standard input for
 
 A line of templates.txt is "VERSION TARGET;VERSION TARGET...<tab>PTX"; <a|b|> in the PTX stands for each of its
-parts. ptxas is $PTXAS, or the one that is installed. It reports every error with its line, so that one module
+parts. After "M " it is a module without its header, of which all rows are kept. ptxas is $PTXAS, or the one that is installed. It reports every error with its line, so that one module
 judges thousands of instructions.
 """
 import os
@@ -77,6 +77,16 @@ def ask(ptxas, version, target, instructions):
     return answers
 
 
+def ask_module(version, target, text):
+    """What ptxas says of what follows a module's header, the same way."""
+    code, said = run(PTXAS, f".version {version}\n.target {target}\n.address_size 64\n{text}", target)
+    lines = [re.sub(r"^ptxas \S+, line \d+; (error +: )?|^ptxas error +: ", "", line) for line in said.strip().split("\n")]
+    kept = [line for line in lines if "aborted due to errors" not in line and "ptxas warning" not in line]
+    if "(-c)" in said: # asked of it, not of the driver
+        return ""
+    return None if code == 0 else " | ".join(kept)
+
+
 def expand(text):
     match = re.search(r"<([^<>]*\|[^<>]*)>", text)
     if not match:
@@ -85,7 +95,7 @@ def expand(text):
 
 
 def templates(families):
-    """(version, target, template) of templates.txt; a family is the lines after "# NAME"."""
+    """(kind, version, target, template) of templates.txt; a family is the lines after "# NAME"."""
     family, rows = "", []
     for line in open(os.path.join(HERE, "data", "templates.txt"), encoding="utf-8"):
         line = line.rstrip("\n")
@@ -93,7 +103,8 @@ def templates(families):
             family = line[2:]
         elif line and not line.startswith("//") and (not families or family in families):
             where, text = line.split("\t")
-            rows += [(*pair.split(), text) for pair in where.split(";")]
+            kind = "M" if where.startswith("M ") else "I"
+            rows += [(kind, *pair.split(), text) for pair in where.removeprefix("M ").split(";")]
     return rows
 
 
@@ -197,9 +208,15 @@ def main():
         survey(list(dict.fromkeys(one for line in sys.stdin for one in expand(line.rstrip("\n")) if one)),
                arguments[1] if arguments[1:] else "")
         return
-    for version, target, text in templates(arguments):
+    for kind, version, target, text in templates(arguments):
         target = target.replace("+", ", texmode_")
         instructions = list(dict.fromkeys(expand(text)))
+        if kind == "M":
+            for one in instructions:
+                answer = ask_module(version, target, one)
+                if answer != "":
+                    print("M", version, target, "+" if answer is None else "~", answer or "", one, sep="\t")
+            continue
         instructions = instructions[::-(-len(instructions) // 200)]
         answers = ask(PTXAS, version, target, instructions)
         if answers is None:

@@ -94,6 +94,7 @@ static bool same_variable(const ptx_variable *a, const ptx_variable *b)
     const ptx_relocation *r = a->relocations, *s = b->relocations;
     for (; r && s; r = r->next, s = s->next) {
         SAME(r->offset == s->offset && r->addend == s->addend && r->generic == s->generic);
+        SAME(r->bytes == s->bytes && r->mask == s->mask);
         SAME(same_variable_name(r->variable, s->variable) && same_function_name(r->function, s->function));
     }
     SAME(!r && !s);
@@ -165,8 +166,8 @@ static bool same_function(const ptx_function *a, const ptx_function *b)
     SAME(same_name(a->name, b->name));
     EQUAL(is_entry);
     EQUAL(has_body);
-    EQUAL(is_used);
     EQUAL(linkage);
+    SAME(same_function_name(a->aliased, b->aliased));
     SAME(same_prototype(a, b));
     SAME(!memcmp(a->maxntid, b->maxntid, sizeof a->maxntid));
     SAME(!memcmp(a->reqntid, b->reqntid, sizeof a->reqntid));

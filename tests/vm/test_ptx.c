@@ -87,6 +87,50 @@ START_TEST(vectors)
 }
 END_TEST
 
+/* A vector register by name, by component, and as the halves of a wider one. */
+START_TEST(vector_registers)
+{
+    load(HEAD ENTRY
+         ".reg .v4 .b32 %v; .reg .v2 .b32 %w<2>;\nmul.wide.u32 %d2, %r0, 16;\nadd.u64 %d2, %d0, %d2;\n"
+         "ld.global.v4.u32 %v, [%d2];\nadd.u32 %w1.x, %v.w, %v.r;\nsub.u32 %w1.y, %v.b, %v.g;\n"
+         "mov.b64 %d3, %w1;\nst.global.v2.b32 [%d2], %w1;\nst.global.b64 [%d2+8], %d3;\nret;\n}\n");
+    for (unsigned i = 0; i < 128; i++)
+        words[i] = i * i;
+    RUN(32);
+    for (unsigned i = 0; i < 32; i++)
+        for (unsigned k = 0; k < 4; k++) {
+            const unsigned a = 4 * i, b = a + 1, c = a + 2, d = a + 3;
+            ck_assert_uint_eq(words[4 * i + k], k % 2 ? c * c - b * b : d * d + a * a);
+        }
+}
+END_TEST
+
+/* An alias is its function: called, and as an address. Bytes and words of addresses are theirs. */
+START_TEST(aliases_and_addresses)
+{
+    load(
+        HEAD
+        ".visible .func (.param .b32 r) f(.param .b32 a)\n{ .reg .b32 %x; ld.param.b32 %x, [a];"
+        " add.u32 %x, %x, 7; st.param.b32 [r], %x; ret; }\n.visible .func (.param .b32 r) g(.param .b32 a);\n"
+        ".global .u32 x[2] = {5, 6}; .global .u64 whole = x+4; .global .u32 low = x+4;\n"
+        ".global .align 8 .u8 bytes[8] = {0xff(x+4), 0xff00(x+4), 0xff0000(x+4), 0xff000000(x+4), "
+        "0xff00000000(x+4),"
+        " 0xff0000000000(x+4), 0xff000000000000(x+4), 0xff00000000000000(x+4)};\n.alias g, f;\n" ENTRY
+        ".param .b32 a, b;\nst.param.b32 [a], 35;\ncall (b), g, (a);\nld.param.b32 %r1, [b];\n"
+        "st.global.b32 [%d0], %r1;\nmov.u64 %d2, g;\nmov.u64 %d3, f;\nP: .callprototype (.param .b32 _) _ "
+        "(.param .b32 _);\ncall (b), %d2, (a), P;\nld.param.b32 %r1, [b];\nst.global.b32 [%d0+4], %r1;\n"
+        "sub.u64 %d2, %d2, %d3;\nst.global.b64 [%d0+8], %d2;\nld.global.u64 %d4, [whole];\n"
+        "ld.global.u32 %r2, [low];\ncvt.u32.u64 %r6, %d4;\nsub.u32 %r2, %r2, %r6;\nst.global.b32 [%d0+16], "
+        "%r2;\n"
+        "mov.u64 %d5, bytes;\nld.global.u32 %r3, [bytes];\nld.global.u32 %r4, [bytes+4];\n"
+        "mov.b64 %d6, {%r3, %r4};\nld.u32 %r5, [%d6];\nst.global.b32 [%d0+20], %r5;\nret;\n}\n");
+    RUN(1);
+    const unsigned wanted[] = {42, 42, 0, 0, 0, 6};
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert_uint_eq(words[i], wanted[i]);
+}
+END_TEST
+
 /* Addresses whose end lies past the end of all addresses: NULL - 4, and lanes in a row there after a good
  * access at the same place. */
 START_TEST(addresses_that_wrap)
@@ -581,6 +625,27 @@ START_TEST(refused)
 }
 END_TEST
 
+START_TEST(refused_by_what_it_is)
+{
+    static const struct {
+        const char *functions, *body, *problem;
+    } cases[] = {
+        {".func f(.reg .b32 a)\n{ ret; }\n", ".param .b32 p;\ncall f, (p);\n",
+         "softcuda cannot execute 'f': its parameter 'a' is in a register"},
+        {".func f(.param .b32 a)\n{ ret; }\n", "call f, (%r1);\n",
+         "a call with arguments that are no .param variables"},
+        {"", "mov.v2.b32 {%r1, %r2}, {%r2, %r1};\n", "it moves a vector"},
+    };
+    for (size_t i = 0; i < KR_COUNT(cases); i++) {
+        char text[2000];
+        snprintf(text, sizeof text, "%s%s%s%sret;\n}\n", HEAD, cases[i].functions, ENTRY, cases[i].body);
+        ck_assert(!vm_load_text(&module, text, strlen(text)));
+        ck_assert_int_eq(module.problem_kind, PTX_PROBLEM_UNSUPPORTED);
+        ck_assert_msg(strstr(module.problem, cases[i].problem) != NULL, "%s", module.problem);
+    }
+}
+END_TEST
+
 START_TEST(unresolved)
 {
     const char *text = HEAD ".extern .func nowhere;\n" ENTRY "call.uni nowhere;\nret;\n}\n";
@@ -794,6 +859,8 @@ int main(void)
     tcase_add_test(tests, guards);
     tcase_add_test(tests, indexed_branch);
     tcase_add_test(tests, vectors);
+    tcase_add_test(tests, vector_registers);
+    tcase_add_test(tests, aliases_and_addresses);
     tcase_add_loop_test(tests, shapes_of_addresses, 0, KR_COUNT(loads));
     tcase_add_loop_test(tests, shuffle, 0, KR_COUNT(shuffles));
     tcase_add_loop_test(tests, atomics_in_shared_memory, 0, KR_COUNT(shared_atomics));
@@ -819,6 +886,7 @@ int main(void)
     tcase_add_test(tests, forms_met_in_the_wild);
     tcase_add_test(tests, integer_division);
     tcase_add_test(tests, refused);
+    tcase_add_test(tests, refused_by_what_it_is);
     tcase_add_test(tests, unresolved);
     tcase_add_test(tests, parameters_take_no_registers);
     tcase_add_test(tests, malloc_keeps_to_its_limit);
