@@ -12,7 +12,7 @@ static const uint64_t signed_types = SET(PTX_S8) | SET(PTX_S16) | SET(PTX_S32) |
 static const uint64_t unsigned_types = SET(PTX_U8) | SET(PTX_U16) | SET(PTX_U32) | SET(PTX_U64);
 static const uint64_t bit_types = SET(PTX_B8) | SET(PTX_B16) | SET(PTX_B32) | SET(PTX_B64) | SET(PTX_B128);
 /* Those whose operands are written in registers of bits: fp8 pairs, tf32, packed halves. */
-static const uint64_t packed_types = ((1ull << (PTX_E5M2X4 + 1)) - SET(PTX_E2M1X2)) | SET(PTX_TF32) |
+static const uint64_t packed_types = ((1ull << (PTX_UE8M0X2 + 1)) - SET(PTX_E2M1X2)) | SET(PTX_TF32) |
                                      SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) | SET(PTX_BF16X2) |
                                      SET(PTX_U16X2) | SET(PTX_S16X2) | SET(PTX_F32X2);
 
@@ -28,7 +28,7 @@ static bool is_integer(ptx_type type)
 
 /* ---- may a register of this type stand where that type is wanted? ---- */
 
-static bool agrees(ptx_type have, ptx_type want)
+bool kr__ptx_agrees(ptx_type have, ptx_type want)
 {
     if (have == want)
         return true;
@@ -44,7 +44,7 @@ static bool agrees_wider(ptx_type have, ptx_type want)
     if (have == PTX_PRED || kr__ptx_type_bytes(have) < kr__ptx_type_bytes(want))
         return false;
     if (kr__ptx_type_bytes(have) == kr__ptx_type_bytes(want))
-        return agrees(have, want);
+        return kr__ptx_agrees(have, want);
     return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want));
 }
 
@@ -113,7 +113,7 @@ static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx
     case PTX_OPERAND_REGISTER:
         if (operand->negated && want != PTX_PRED)
             return fail(v, OPERANDS, "Illegal argument to predicate negation");
-        return (wider ? agrees_wider : agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
+        return (wider ? agrees_wider : kr__ptx_agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
     case PTX_OPERAND_IMMEDIATE:
         return constant_agrees(operand, want) ? RIGHT : mismatch(v);
     case PTX_OPERAND_SPECIAL: {
@@ -123,7 +123,7 @@ static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx
         if (v->instr->op != PTX_OP_MOV && (v->instr->op != PTX_OP_CVT || !is_integer(v->instr->type)))
             return fail(v, OPERANDS, "Special register argument not allowed for instruction '%s'", v->title);
         /* `mov.u16 %rs1, %tid.x;` and `mov.u32 %r1, %gridid;` are from when these were so wide */
-        return agrees(type, want) || (type == PTX_U32 && want == PTX_U16) ||
+        return kr__ptx_agrees(type, want) || (type == PTX_U32 && want == PTX_U16) ||
                        (operand->special == PTX_GRIDID && kr__ptx_type_bytes(want) == 4) ||
                        (wider && agrees_wider(type, want))
                    ? RIGHT
@@ -157,6 +157,7 @@ static bool may_discard(const ptx_instr *instr)
     case PTX_OP_TLD4:
     case PTX_OP_LD:
     case PTX_OP_MOV:
+    case PTX_OP_MULTIMEM_LD_REDUCE:
     case PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL:
         return instr->vector > 1;
     default:
@@ -176,7 +177,29 @@ static stage destination(verdict *v, const ptx_operand *operand, ptx_type want, 
         return fail(v, OPERANDS, "Vector operand is not allowed for instruction '%s'", v->title);
     if (operand->kind != PTX_OPERAND_REGISTER || operand->negated)
         return mismatch(v);
-    return (wider ? agrees_wider : agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
+    return (wider ? agrees_wider : kr__ptx_agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
+}
+
+static bool is_multimem(ptx_op op)
+{
+    return op >= PTX_OP_MULTIMEM_LD_REDUCE && op <= PTX_OP_MULTIMEM_RED;
+}
+
+/* What registers of the first type are to be of: to multimem what is less than a float
+ * is bits. */
+static ptx_type datum_type(const ptx_instr *instr)
+{
+    static const uint64_t packed = SET(PTX_BF16X2) | SET(PTX_E4M3) | SET(PTX_E5M2) | SET(PTX_E4M3X2) |
+                                   SET(PTX_E5M2X2) | SET(PTX_E4M3X4) | SET(PTX_E5M2X4);
+    static const ptx_type bits[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32};
+    const size_t n = kr__ptx_type_bytes(instr->type);
+    const bool is_bits = is(packed, instr->type) || (instr->vector > 1 && instr->type != PTX_F32);
+    return is_multimem(instr->op) && is_bits && n < KR_COUNT(bits) ? bits[n] : instr->type;
+}
+
+static bool are_alike(const ptx_operand *one, const ptx_operand *other)
+{
+    return !one->reg || !other->reg || kr__ptx_agrees(one->reg->type, other->reg->type);
 }
 
 /* `.v2`: as many elements, each as a plain operand would be. */
@@ -196,6 +219,10 @@ static stage elements(verdict *v, const ptx_operand *operand, size_t argument, p
             is_source ? source(v, element, argument, want, wider) : destination(v, element, want, wider);
         if (got != RIGHT)
             return got;
+        if (is_multimem(v->instr->op) && !are_alike(element, &operand->elements[0]))
+            return fail(v, OPERANDS,
+                        "Vector with elements of different types are not allowed in %s instruction",
+                        v->title);
     }
     return RIGHT;
 }
@@ -317,7 +344,7 @@ static stage coordinates(verdict *v, const ptx_operand *operand, size_t argument
 static stage handle(verdict *v, const ptx_operand *operand, size_t argument, ptx_type type)
 {
     const bool is_value = operand->kind == PTX_OPERAND_REGISTER || operand->kind == PTX_OPERAND_SYMBOL;
-    const bool is_register = operand->reg && !operand->negated && agrees(operand->reg->type, PTX_U64);
+    const bool is_register = operand->reg && !operand->negated && kr__ptx_agrees(operand->reg->type, PTX_U64);
     const bool is_variable = operand->variable && operand->variable->type == type;
     if ((is_value || operand->kind == PTX_OPERAND_ADDRESS) && !operand->offset &&
         (is_register || is_variable))
@@ -439,7 +466,7 @@ static stage address_value(verdict *v, const ptx_operand *operand)
 {
     const ptx_type want = v->instr->type ? v->instr->type : PTX_U64;
     if (v->instr->op == PTX_OP_ISSPACEP && operand->kind == PTX_OPERAND_REGISTER && !operand->negated &&
-        agrees(operand->reg->type, PTX_U32))
+        kr__ptx_agrees(operand->reg->type, PTX_U32))
         return RIGHT;
     if (operand->kind != PTX_OPERAND_SYMBOL)
         return source(v, operand, 1, want, false);
@@ -506,24 +533,46 @@ static stage move_destination(verdict *v, const ptx_operand *operand)
                                                : destination(v, operand, v->instr->type, false);
 }
 
-/* ldmatrix and its like are vectors of 32-bit registers, as many as .x1, .x2, .x4 says; check_fragments()
- * knows how many those of the others have. */
+/* Registers that hold a piece of a matrix; check_matrix.c knows how many. Those of products may be of other
+ * types than .b32, and what is stored a constant. */
 static stage fragment(verdict *v, const ptx_operand *operand)
 {
-    const bool is_counted = v->instr->op == PTX_OP_LDMATRIX || v->instr->op == PTX_OP_STMATRIX;
-    const size_t n = v->instr->shape[2];
-    if (!is_counted && operand->kind == PTX_OPERAND_REGISTER)
+    const ptx_op op = v->instr->op;
+    const bool is_product = op == PTX_OP_MMA || (op >= PTX_OP_WMMA_LOAD_A && op <= PTX_OP_WMMA_MMA) ||
+                            op == PTX_OP_WGMMA_MMA_ASYNC;
+    if (is_product && operand->kind == PTX_OPERAND_REGISTER)
         return RIGHT;
-    if (is_counted && (operand->kind != PTX_OPERAND_VECTOR || operand->n_elements != n))
-        return fail(v, OPERANDS, "Vector of size %zu is expected for argument 0 of instruction '%s'", n,
-                    v->title);
     if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
         return mismatch(v);
-    for (size_t i = 0; i < operand->n_elements; i++)
-        if (operand->elements[i].kind != PTX_OPERAND_REGISTER || operand->elements[i].reg->type == PTX_PRED ||
-            (is_counted && !agrees(operand->elements[i].reg->type, PTX_B32)))
+    for (size_t i = 0; i < operand->n_elements; i++) {
+        const ptx_operand *element = &operand->elements[i];
+        if (element->kind != PTX_OPERAND_REGISTER || element->reg->type == PTX_PRED ||
+            (!is_product && !kr__ptx_agrees(element->reg->type, PTX_B32)))
             return mismatch(v);
+    }
     return RIGHT;
+}
+
+/* A register of so many bits, not a constant. */
+static stage register_of(verdict *v, const ptx_operand *operand, ptx_type type)
+{
+    return operand->kind == PTX_OPERAND_REGISTER ? source(v, operand, 0, type, false) : mismatch(v);
+}
+
+/* A matrix's metadata, its scales: a register, in braces or not. */
+static stage maybe_braced(verdict *v, const ptx_operand *operand)
+{
+    const bool is_braced = operand->kind == PTX_OPERAND_VECTOR && operand->n_elements == 1;
+    return register_of(v, is_braced ? operand->elements : operand, PTX_B32);
+}
+
+/* An address in tensor memory. */
+static stage tensor_memory(verdict *v, const ptx_operand *operand, bool is_bits)
+{
+    if (operand->kind != PTX_OPERAND_ADDRESS || !operand->reg || operand->n_elements)
+        return mismatch(v);
+    const ptx_type type = operand->reg->type;
+    return (is_bits ? type == PTX_B32 : kr__ptx_agrees(type, PTX_U32)) ? RIGHT : mismatch(v);
 }
 
 static stage operand(verdict *v, char letter, size_t i)
@@ -532,8 +581,8 @@ static stage operand(verdict *v, char letter, size_t i)
     const ptx_operand *at = &instr->operands[i];
     switch (letter) {
     case 'D':
-        return instr->vector > 1 ? datum(v, at, i, instr->type, false, false)
-                                 : destination(v, at, instr->type, false);
+        return instr->vector > 1 ? datum(v, at, i, datum_type(instr), false, false)
+                                 : destination(v, at, datum_type(instr), false);
     case 'd':
         return datum(v, at, i, instr->type, true, false);
     case 'W':
@@ -547,8 +596,8 @@ static stage operand(verdict *v, char letter, size_t i)
     case 'S':
         return predicates(v, at, PTX_B32);
     case '1':
-        return instr->vector > 1 ? datum(v, at, i, instr->type, false, true)
-                                 : source(v, at, i, instr->type, false);
+        return instr->vector > 1 ? datum(v, at, i, datum_type(instr), false, true)
+                                 : source(v, at, i, datum_type(instr), false);
     case '2':
         return source(v, at, i, instr->type2, false);
     case 'v':
@@ -627,6 +676,27 @@ static stage operand(verdict *v, char letter, size_t i)
         return move_source(v, at);
     case 'V':
         return fragment(v, at);
+    case 'B':
+        return destination(v, at, PTX_B32, false);
+    case 'g':
+        return register_of(v, at, PTX_U16);
+    case 'j':
+        return maybe_braced(v, at);
+    case 'u':
+        return list(v, at, i, 2, PTX_U16);
+    case 'N':
+        return source(v, at, i, PTX_U64, false);
+    case 'L':
+        return list(v, at, i, v->spelling->values[PTX_KIND_CTA_GROUP] == 2 ? 8 : 4, PTX_B32);
+    case 't':
+        return tensor_memory(v, at, false);
+    case 'h':
+        return tensor_memory(v, at, true);
+    case 'a':
+        return at->kind == PTX_OPERAND_ADDRESS ? tensor_memory(v, at, true)
+                                               : source(v, at, i, PTX_U64, false);
+    case 'c':
+        return address(v, at, at->reg ? PTX_SPACE_SHARED : instr->space);
     default:
         return mismatch(v);
     }
@@ -675,7 +745,7 @@ static stage operands(verdict *v)
 
 static bool types_agree(const ptx_form *form, const ptx_instr *instr)
 {
-    const ptx_type types[] = {instr->type, instr->type2, instr->type3, instr->type4};
+    const ptx_type types[] = {instr->type, instr->type2, instr->type3, instr->type4, instr->type5};
     for (size_t i = 0; i < KR_COUNT(types); i++)
         if (form->types[i] ? !is(form->types[i], types[i]) : types[i] != PTX_NONE)
             return false;
@@ -1216,192 +1286,6 @@ static void check_mbarrier(ptx_parser *p, const ptx_spelling *spelling, const pt
                     78, 90);
 }
 
-/* mma and wmma: the shapes of a type, and since when */
-static const struct matrix_shape {
-    uint64_t types; /* of a */
-    uint16_t m, n, k;
-    uint8_t isa, sm;
-    bool any_layout;
-} mma_shapes[] =
-    {
-        {SET(PTX_F16), 8, 8, 4, 64, 70, true},
-        {SET(PTX_F16), 16, 8, 8, 65, 75, false},
-        {SET(PTX_F16), 16, 8, 16, 70, 80, false},
-        {SET(PTX_BF16), 16, 8, 8, 70, 80, false},
-        {SET(PTX_BF16), 16, 8, 16, 70, 80, false},
-        {SET(PTX_TF32), 16, 8, 4, 70, 80, false},
-        {SET(PTX_TF32), 16, 8, 8, 70, 80, false},
-        {SET(PTX_F64), 8, 8, 4, 70, 80, false},
-        {SET(PTX_F64), 16, 8, 4, 78, 90, false},
-        {SET(PTX_F64), 16, 8, 8, 78, 90, false},
-        {SET(PTX_F64), 16, 8, 16, 78, 90, false},
-        {SET(PTX_U8) | SET(PTX_S8), 8, 8, 16, 65, 75, false},
-        {SET(PTX_U8) | SET(PTX_S8), 16, 8, 16, 70, 80, false},
-        {SET(PTX_U8) | SET(PTX_S8), 16, 8, 32, 70, 80, false},
-        {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 65, 75, false},
-        {SET(PTX_U4) | SET(PTX_S4), 16, 8, 32, 70, 80, false},
-        {SET(PTX_U4) | SET(PTX_S4), 16, 8, 64, 70, 80, false},
-        {SET(PTX_B1), 8, 8, 128, 70, 75, false},
-        {SET(PTX_B1), 16, 8, 128, 70, 80, false},
-        {SET(PTX_B1), 16, 8, 256, 70, 80, false},
-        {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 32, 84, 89, false},
-        {SET(PTX_E4M3) | SET(PTX_E5M2), 16, 8, 16, 87, 89, false},
-},
-  wmma_shapes[] = {
-      {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 16, 16, 16, 60, 70, true},
-      {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 8, 32, 16, 61, 70, true},
-      {SET(PTX_F16) | SET(PTX_F32) | SET(PTX_U8) | SET(PTX_S8) | SET(PTX_S32), 32, 8, 16, 61, 70, true},
-      {SET(PTX_BF16), 16, 16, 16, 70, 80, true},
-      {SET(PTX_BF16), 8, 32, 16, 70, 80, true},
-      {SET(PTX_BF16), 32, 8, 16, 70, 80, true},
-      {SET(PTX_TF32) | SET(PTX_F32), 16, 16, 8, 70, 80, true},
-      {SET(PTX_F64), 8, 8, 4, 70, 80, true},
-      {SET(PTX_U4) | SET(PTX_S4), 8, 8, 32, 63, 75, false},
-      {SET(PTX_B1), 8, 8, 128, 63, 75, false},
-      {SET(PTX_S32), 8, 8, 32, 63, 75, true},
-      {SET(PTX_S32), 8, 8, 128, 63, 75, true},
-};
-
-static size_t bits_of(ptx_type type)
-{
-    return type == PTX_B1 ? 1 : type == PTX_U4 || type == PTX_S4 ? 4 : 8 * kr__ptx_type_bytes(type);
-}
-
-/* Registers a lane that hold rows x columns of a type. A quarter of the warp shares m8n8k4's in halves;
- * wmma's factors in halves are in as many registers whatever the shape. */
-static size_t fragment_size(const ptx_instr *instr, ptx_type type, size_t rows, size_t columns,
-                            bool is_factor)
-{
-    const bool is_wmma = instr->op != PTX_OP_MMA;
-    const size_t lanes = !is_wmma && instr->type2 == PTX_F16 && instr->shape[2] == 4 ? 8 : 32;
-    const size_t bits = bits_of(type), reg = bits == 64 ? 64 : 32;
-    if (is_wmma && is_factor && type == PTX_F16)
-        return 8;
-    return rows * columns * bits / (lanes * reg);
-}
-
-static bool check_shape(ptx_parser *p, const ptx_instr *instr, ptx_type type, const char *name,
-                        const struct matrix_shape *shapes, size_t n_shapes, const struct matrix_shape **ret)
-{
-    const uint16_t *shape = instr->shape;
-    for (size_t i = 0; i < n_shapes; i++)
-        if (is(shapes[i].types, type) && shapes[i].m == shape[0] && shapes[i].n == shape[1] &&
-            shapes[i].k == shape[2]) {
-            char text[24];
-            kr__format(text, sizeof text, ".m%un%uk%u", shape[0], shape[1], shape[2]);
-            *ret = &shapes[i];
-            return kr__ptx_has(p, instr->line, text, shapes[i].isa, shapes[i].sm);
-        }
-    kr__ptx_error(p, instr->line, "Illegal modifier '.m%un%uk%u' for instruction '%s'", shape[0], shape[1],
-                  shape[2], name);
-    return false;
-}
-
-/* A vector of as many registers as the fragment has. false: reported. */
-static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *name, size_t argument,
-                           ptx_type type, size_t size)
-{
-    const ptx_operand *at = &instr->operands[argument];
-    if (at->kind != PTX_OPERAND_VECTOR || at->n_elements != size) {
-        kr__ptx_error(p, instr->line, "Vector of size %zu is expected for argument %zu of instruction '%s'",
-                      size, argument, name);
-        return true;
-    }
-    const bool is_float = type == PTX_F32 || type == PTX_F64;
-    const ptx_type want = is_float ? type : PTX_B32;
-    for (size_t e = 0; e < at->n_elements; e++)
-        if (!agrees(at->elements[e].reg->type, want) || (!is_float && at->elements[e].reg->type == PTX_F32)) {
-            kr__ptx_error(p, instr->line, "Arguments mismatch for instruction '%s'", name);
-            return false;
-        }
-    return true;
-}
-
-static void check_mma(ptx_parser *p, const ptx_instr *instr, const char *name)
-{
-    const bool is_wmma = instr->op == PTX_OP_WMMA_MMA, is_short = instr->type3 == PTX_NONE;
-    const ptx_type types[] = {instr->type, is_short ? PTX_F16 : instr->type2,
-                              is_short ? PTX_F16 : instr->type3, is_short ? instr->type2 : instr->type4};
-    const struct matrix_shape *shape;
-    if (!check_shape(p, instr, types[1], name, is_wmma ? wmma_shapes : mma_shapes,
-                     is_wmma ? KR_COUNT(wmma_shapes) : KR_COUNT(mma_shapes), &shape))
-        return;
-    if (!shape->any_layout && instr->layout != 2) {
-        kr__ptx_error(p, instr->line, "Illegal %s for instruction '%s'",
-                      instr->layout & 1 ? "alayout '.col'" : "blayout '.row'", name);
-        return;
-    }
-    if (!is_wmma && instr->type == PTX_F16 && types[3] == PTX_F32)
-        kr__ptx_error(
-            p, instr->line,
-            ".dtype must be '.f32' when .ctype is '.f32' for '%s' instruction with shape '.m%un%uk%u'", name,
-            shape->m, shape->n, shape->k);
-    if (types[1] == PTX_B1 && instr->sub == PTX_SUB_AND &&
-        !kr__ptx_has(p, instr->line, "mma with .and operation", 71, 80))
-        return;
-    const size_t sizes[] = {fragment_size(instr, types[0], shape->m, shape->n, false),
-                            fragment_size(instr, types[1], shape->m, shape->k, true),
-                            fragment_size(instr, types[2], shape->k, shape->n, true),
-                            fragment_size(instr, types[3], shape->m, shape->n, false)};
-    for (size_t k = 0; k < KR_COUNT(sizes); k++)
-        if (!check_fragment(p, instr, name, k, types[k], sizes[k]))
-            return;
-}
-
-/* wmma.load and wmma.store */
-static void check_tiles(ptx_parser *p, const ptx_instr *instr, const char *name)
-{
-    const struct matrix_shape *shape;
-    const bool is_a = instr->op == PTX_OP_WMMA_LOAD_A, is_b = instr->op == PTX_OP_WMMA_LOAD_B;
-    if (!check_shape(p, instr, instr->type, name, wmma_shapes, KR_COUNT(wmma_shapes), &shape))
-        return;
-    if (!shape->any_layout && instr->layout != is_b)
-        kr__ptx_error(p, instr->line, "Illegal layout for instruction '%s'", name);
-    else
-        check_fragment(p, instr, name, instr->op == PTX_OP_WMMA_STORE, instr->type,
-                       fragment_size(instr, instr->type, is_b ? shape->k : shape->m,
-                                     is_a ? shape->k : shape->n, is_a || is_b));
-}
-
-/* wgmma: m64nNkK, of so many bits of K; a sparse A stands for twice as many. */
-static void check_wgmma(ptx_parser *p, const ptx_instr *instr, const char *name)
-{
-    const bool is_sparse = instr->op == PTX_OP_WGMMA_MMA_ASYNC_SP, is_integer_mma = instr->type == PTX_S32;
-    const uint16_t *shape = instr->shape;
-    const size_t k = 256 / bits_of(instr->type2 == PTX_TF32 ? PTX_F32 : instr->type2) * (is_sparse ? 2 : 1);
-    const bool is_odd = is_integer_mma && shape[1] > 24 && shape[1] % 16;
-    if (shape[0] != 64 || shape[2] != k || !shape[1] || shape[1] % 8 || shape[1] > 256 || is_odd) {
-        kr__ptx_error(p, instr->line, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", shape[0],
-                      shape[1], shape[2], name);
-        return;
-    }
-    if (is_sparse && instr->type2 == PTX_B1) {
-        kr__ptx_error(p, instr->line, "Unexpected instruction types specified for '%s'", name);
-        return;
-    }
-    if (is_integer_mma && instr->type2 != instr->type3)
-        kr__ptx_has(p, instr->line, "wgmma with mixed integer types", 84, PTX_SM90A);
-    if (!check_fragment(p, instr, name, 0, instr->type, shape[1] / 2u / (instr->type == PTX_F16 ? 2 : 1)))
-        return;
-    if (instr->operands[1].kind == PTX_OPERAND_VECTOR && !check_fragment(p, instr, name, 1, PTX_B32, 4))
-        return;
-    const size_t scale_d = is_sparse ? 5 : 3;
-    for (size_t i = scale_d - (is_sparse ? 1 : 0); i < instr->n_operands; i++) {
-        const ptx_operand *at = &instr->operands[i];
-        const bool is_scale = i == scale_d + 1 || i == scale_d + 2;
-        const bool one_only = is_sparse && i == 4 && (bits_of(instr->type2) == 8);
-        const bool ok =
-            is_scale ? at->bits == 1 || at->bits == -1 : at->bits == 0 || (at->bits == 1 && !one_only);
-        if (at->kind == PTX_OPERAND_IMMEDIATE && !ok)
-            kr__ptx_error(p, instr->line,
-                          "Argument %zu of instruction '%s': unexpected value '%lld', expected to be %s", i,
-                          name, (long long)at->bits,
-                          is_scale   ? "-1 or 1"
-                          : one_only ? "0"
-                                     : "0 or 1");
-    }
-}
-
 /* ".b3", ".h10" of a video instruction: on one part, on halves, on bytes. */
 static void check_selectors(ptx_parser *p, const ptx_instr *instr, const char *name)
 {
@@ -1474,28 +1358,6 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
     case PTX_OP_ISSPACEP:
         if (instr->space == PTX_SPACE_PARAM)
             kr__ptx_has(p, instr->line, "cvta/isspacep with .param state space", 77, 70);
-        break;
-    case PTX_OP_MMA:
-    case PTX_OP_WMMA_MMA:
-        check_mma(p, instr, title);
-        break;
-    case PTX_OP_WGMMA_MMA_ASYNC:
-    case PTX_OP_WGMMA_MMA_ASYNC_SP:
-        check_wgmma(p, instr, title);
-        break;
-    case PTX_OP_WMMA_LOAD_A:
-    case PTX_OP_WMMA_LOAD_B:
-    case PTX_OP_WMMA_LOAD_C:
-    case PTX_OP_WMMA_STORE:
-        check_tiles(p, instr, title);
-        break;
-    case PTX_OP_LDMATRIX:
-    case PTX_OP_STMATRIX:
-    case PTX_OP_MOVMATRIX:
-        if (instr->shape[0] != 8 || instr->shape[1] != 8)
-            kr__ptx_unsupported(p, instr->line, "Instruction '%s' of this shape is not supported", title);
-        else if (!in_space(instr, 1u << PTX_SPACE_SHARED))
-            kr__ptx_error(p, instr->line, "State space incorrect for instruction '%s'", title);
         break;
     case PTX_OP_MEMBAR:
         if ((spelling->modifiers & K(SCOPE)) && instr->scope != PTX_CTA && instr->scope != PTX_SYS)
@@ -1612,6 +1474,7 @@ void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr 
             note_needs(v, spelling->modifiers);
             check_constants(p, instr, v.title);
             check_single(p, spelling, instr, v.title);
+            kr__ptx_check_matrix(p, spelling, instr, v.title);
             return;
         }
     if (v.form == forms)

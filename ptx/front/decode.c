@@ -77,7 +77,7 @@ static bool shape(ptx_text word, uint16_t to[3])
 
 static bool add_type(ptx_instr *instr, ptx_type type)
 {
-    ptx_type *const slots[] = {&instr->type, &instr->type2, &instr->type3, &instr->type4};
+    ptx_type *const slots[] = {&instr->type, &instr->type2, &instr->type3, &instr->type4, &instr->type5};
     for (size_t i = 0; i < KR_COUNT(slots); i++)
         if (!*slots[i]) {
             *slots[i] = type;
@@ -136,6 +136,12 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
     case PTX_KIND_LAYOUT:
         instr->layout |= (uint8_t)(modifier->value << (seen & K(LAYOUT) ? 1 : 0));
         break;
+    case PTX_KIND_SPARSITY:
+        instr->flags |= PTX_SPARSE;
+        break;
+    case PTX_KIND_KIND:
+        instr->kind = (uint8_t)modifier->value;
+        break;
     case PTX_KIND_ATOMIC:
     case PTX_KIND_CAS:
     case PTX_KIND_SHUFFLE:
@@ -153,10 +159,19 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
  * L1:: and L2:: hints, .xorsign.abs, .proxy.async, .po.shr7. */
 #define REPEATABLE (K(SPACE) | K(LAYOUT) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY))
 
+/* A second state space and a second format are of kinds of their own. */
+static uint8_t kind_of(const ptx_modifier *modifier, ptx_set seen)
+{
+    if (modifier->kind == PTX_KIND_SPACE && (seen & K(SPACE)))
+        return PTX_KIND_SPACES;
+    return modifier->kind == PTX_KIND_FORMAT && (seen & K(FORMAT)) ? PTX_KIND_FORMATS : modifier->kind;
+}
+
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)
 {
-    ptx_set bit = bit_of(modifier);
+    ptx_set bit =
+        modifier->kind == PTX_KIND_FORMAT ? (ptx_set)1 << kind_of(modifier, seen) : bit_of(modifier);
     if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
         bit = K(ROUND) | K(ROUND_INT);
     if (!(seen & bit) || (bit & REPEATABLE)) {
@@ -193,8 +208,7 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, 
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
         return false;
     apply(modifier, to->modifiers, instr);
-    const bool is_second = modifier->kind == PTX_KIND_SPACE && (to->modifiers & K(SPACE));
-    const uint8_t kind = is_second ? PTX_KIND_SPACES : modifier->kind;
+    const uint8_t kind = kind_of(modifier, to->modifiers);
     if (kind && kind < PTX_KIND_END && !(to->modifiers & (ptx_set)1 << kind)) /* gcc does not see the bound */
         to->values[kind] = (uint8_t)modifier->value;
     to->modifiers |= kind ? (ptx_set)1 << kind : modifier->value;

@@ -100,7 +100,9 @@ typedef unsigned __int128 ptx_set;
                 X(RNA) X(RS) /* in a form: of ROUND only these */                                             \
         X(SPACES) /* a second state space */                                                            \
             X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) \
-                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY)
+                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY) \
+        X(SPARSITY) X(KIND) X(SCALE_VEC) X(FORMAT) X(FORMATS) /* what is read becomes what is written */ \
+            X(EXTENT) X(WARPS) X(COLLECTOR)
 
 enum {
     PTX_FIRST_KIND = 63,
@@ -177,6 +179,47 @@ typedef enum ptx_field {
     PTX_FIELD_FILL_MODE
 } ptx_field;
 
+/* Which two of four elements a sparse A has. */
+typedef enum ptx_sparsity { PTX_METADATA_ANY, PTX_METADATA_ORDERED } ptx_sparsity;
+
+/* How many scales there are for a row of A: .scale_vec::2X; or by how many elements there is one of them. */
+typedef enum ptx_scale_vec {
+    PTX_SCALE_VEC_1X = 1,
+    PTX_SCALE_VEC_2X = 2,
+    PTX_SCALE_VEC_4X = 4,
+    PTX_SCALE_VEC_BLOCK16 = 16,
+    PTX_SCALE_VEC_BLOCK32 = 32
+} ptx_scale_vec;
+
+/* Matrices' elements in memory: as they are, and as they become. */
+typedef enum ptx_format { PTX_FORMAT_B8X16 = 1, PTX_FORMAT_B6X16_P32, PTX_FORMAT_B4X16_P64 } ptx_format;
+
+/* What an instruction moves of tensor memory: lanes x bits. */
+typedef enum ptx_extent {
+    PTX_EXTENT_16X64B,
+    PTX_EXTENT_16X128B,
+    PTX_EXTENT_16X256B,
+    PTX_EXTENT_32X32B,
+    PTX_EXTENT_16X32BX2, /* those up to here are loaded and stored, the others copied */
+    PTX_EXTENT_128X256B,
+    PTX_EXTENT_4X256B,
+    PTX_EXTENT_128X128B,
+    PTX_EXTENT_64X128B,
+    PTX_EXTENT_32X128B
+} ptx_extent;
+
+/* To which warps' lanes tcgen05.cp copies once more. */
+typedef enum ptx_warps { PTX_WARPX2_02_13, PTX_WARPX2_01_23, PTX_WARPX4 } ptx_warps;
+
+/* What becomes of a matrix in the collector buffer; of that of A, of those of B. */
+typedef enum ptx_collector {
+    PTX_COLLECTOR_FILL = 1,
+    PTX_COLLECTOR_USE = 2,
+    PTX_COLLECTOR_LASTUSE = 3,
+    PTX_COLLECTOR_DISCARD = 4,
+    PTX_COLLECTOR_B = 8 /* and more: 8 * (1 + which) */
+} ptx_collector;
+
 /* Of a kind of modifiers only some values. */
 typedef struct ptx_only {
     uint8_t kind;
@@ -193,12 +236,17 @@ enum {
     PTX_SM100F_120A,
     PTX_SM103A,
     PTX_SM100_103F, /* redux of floats */
-    PTX_SM100A_103A /* cvt.rs */
+    PTX_SM100A_103A, /* cvt.rs */
+    PTX_SM100A_110A, /* tcgen05.mma of integers */
+    PTX_SM100A_103A_110A,
+    PTX_SM103F_110F, /* tcgen05.ld.red */
+    PTX_SM120F,
+    PTX_SM120A
 };
 
 /* One way of writing an instruction. */
 typedef struct ptx_form {
-    uint64_t types[4];    /* sets of ptx_type; empty: no such type modifier */
+    uint64_t types[5];    /* sets of ptx_type; empty: no such type modifier */
     ptx_set allowed;      /* modifiers */
     ptx_set required;     /* of those */
     ptx_set one_of;       /* at least one of these; empty: no such rule */
@@ -421,5 +469,10 @@ bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int
 /* Modifiers of an instruction that is none: reports those that no instruction has. */
 void kr__ptx_decode_unknown(ptx_parser *p, ptx_text words, unsigned line);
 void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr);
+/* What the forms do not say of matrices (check_matrix.c). */
+void kr__ptx_check_matrix(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
+                          const char *title);
+/* May a register of that type stand where this one is wanted? */
+bool kr__ptx_agrees(ptx_type have, ptx_type want);
 
 #endif

@@ -45,6 +45,8 @@
 #define UE8M0X2 TYPE(UE8M0X2)
 #define E2M1X4 TYPE(E2M1X4)
 #define FLOAT8X4 (TYPE(E2M3X4) | TYPE(E3M2X4) | TYPE(E4M3X4) | TYPE(E5M2X4))
+#define FLOAT8 (E4M3 | E5M2)
+#define FLOAT864 (FLOAT8 | E3M2 | E2M3 | E2M1)
 #define PRED TYPE(PRED)
 #define F32X2 TYPE(F32X2)
 #define ROUNDS(set) ONLY(ROUND, set)
@@ -74,6 +76,10 @@
 #define T4(a, b, c, d)     \
     {                      \
         (a), (b), (c), (d) \
+    }
+#define T5(a, b, c, d, e)       \
+    {                           \
+        (a), (b), (c), (d), (e) \
     }
 /* ... and modifiers. */
 #define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
@@ -162,21 +168,43 @@
     FORM(T1(B64), ORDERED | PTX_EXPECT_TX, PTX_EXPECT_TX, 0, "_#r", 80, 90, INTO(SPACE(SHARED_CLUSTER)), \
          ARRIVING)
 /* A is described or in registers; transposing is for halves alone. `sparse`: its metadata and selector. */
-#define WGMMA(sparse, isa)                                                                                 \
-    FORM(T3(F16 | F32, F16, F16), MATRIX, MATRIX, 0, "Vqq" sparse "piiii", isa, PTX_SM90A)                 \
-    FORM(T3(F16 | F32, F16, F16), MATRIX, MATRIX, 0, "VVq" sparse "piii", isa, PTX_SM90A)                  \
-    FORM(T3(F32, BF16, BF16), MATRIX, MATRIX, 0, "Vqq" sparse "piiii", isa, PTX_SM90A)                     \
-    FORM(T3(F32, BF16, BF16), MATRIX, MATRIX, 0, "VVq" sparse "piii", isa, PTX_SM90A)                      \
-    FORM(T3(F32, TF32, TF32), MATRIX, MATRIX, 0, "Vqq" sparse "pii", isa, PTX_SM90A)                       \
-    FORM(T3(F32, TF32, TF32), MATRIX, MATRIX, 0, "VVq" sparse "pii", isa, PTX_SM90A)                       \
-    FORM(T3(F16 | F32, E4M3 | E5M2, E4M3 | E5M2), MATRIX, MATRIX, 0, "Vqq" sparse "pii", isa, PTX_SM90A)   \
-    FORM(T3(F16 | F32, E4M3 | E5M2, E4M3 | E5M2), MATRIX, MATRIX, 0, "VVq" sparse "pii", isa, PTX_SM90A)   \
-    FORM(T3(S32, S8 | U8, S8 | U8), MATRIX | PTX_SATFINITE, MATRIX, 0, "Vqq" sparse "p", isa, PTX_SM90A)   \
-    FORM(T3(S32, S8 | U8, S8 | U8), MATRIX | PTX_SATFINITE, MATRIX, 0, "VVq" sparse "p", isa, PTX_SM90A)   \
-    FORM(T3(S32, B1, B1), MATRIX | K(ATOMIC) | K(POPC), MATRIX | K(ATOMIC) | K(POPC), 0, "Vqq" sparse "p", \
-         isa, PTX_SM90A, OPERATIONS(SUB(AND)))                                                             \
-    FORM(T3(S32, B1, B1), MATRIX | K(ATOMIC) | K(POPC), MATRIX | K(ATOMIC) | K(POPC), 0, "VVq" sparse "p", \
-         isa, PTX_SM90A, OPERATIONS(SUB(AND)))
+#define WGMMA(of, sparse, isa)                                                                       \
+    FORM(T3(F16 | F32, F16, F16), of, of, 0, "VNN" sparse "piiii", isa, PTX_SM90A, ANY_METADATA)     \
+    FORM(T3(F16 | F32, F16, F16), of, of, 0, "VVN" sparse "piii", isa, PTX_SM90A, ANY_METADATA)      \
+    FORM(T3(F32, BF16, BF16), of, of, 0, "VNN" sparse "piiii", isa, PTX_SM90A, ANY_METADATA)         \
+    FORM(T3(F32, BF16, BF16), of, of, 0, "VVN" sparse "piii", isa, PTX_SM90A, ANY_METADATA)          \
+    FORM(T3(F32, TF32, TF32), of, of, 0, "VNN" sparse "pii", isa, PTX_SM90A, ANY_METADATA)           \
+    FORM(T3(F32, TF32, TF32), of, of, 0, "VVN" sparse "pii", isa, PTX_SM90A, ANY_METADATA)           \
+    FORM(T3(F16 | F32, FLOAT8, FLOAT8), of, of, 0, "VNN" sparse "pii", isa, PTX_SM90A, ANY_METADATA) \
+    FORM(T3(F16 | F32, FLOAT8, FLOAT8), of, of, 0, "VVN" sparse "pii", isa, PTX_SM90A, ANY_METADATA) \
+    FORM(T3(S32, S8 | U8, S8 | U8), (of) | PTX_SATFINITE, of, 0, "VNN" sparse "p", isa, PTX_SM90A, ANY_METADATA) \
+    FORM(T3(S32, S8 | U8, S8 | U8), (of) | PTX_SATFINITE, of, 0, "VVN" sparse "p", isa, PTX_SM90A, ANY_METADATA)
+#define KIND(name) (1ull << PTX_MMA_##name)
+#define FORMAT(name) (1ull << PTX_FORMAT_##name)
+#define EXTENT(name) (1ull << PTX_EXTENT_##name)
+#define METADATA(name) (1ull << PTX_METADATA_##name)
+#define SCALE_VEC(name) (1ull << PTX_SCALE_VEC_##name)
+/* ldmatrix, tcgen05.cp: elements of six and four bits become bytes. */
+#define CONVERTED (K(FORMAT) | K(FORMATS))
+#define CONVERSION ONLY(FORMAT, FORMAT(B8X16)), ONLY(FORMATS, FORMAT(B6X16_P32) | FORMAT(B4X16_P64))
+/* mma with a .kind, and with one scale for each so many elements. */
+#define MMA_KIND (WMMA | K(KIND))
+#define MMA_SCALE (MMA_KIND | PTX_BLOCK_SCALE)
+#define ANY_METADATA ONLY(SPARSITY, METADATA(ANY))
+#define ORDERED_METADATA ONLY(SPARSITY, METADATA(ORDERED))
+#define BITWISE (K(ATOMIC) | K(POPC))
+/* `fours`: the targets that have those of four bits. */
+#define MMA_SCALED(pattern, sparsity, fours, ...)                                                                  \
+    FORM(T5(F32, FLOAT864, FLOAT864, F32, UE8M0), MMA_SCALE | K(SCALE_VEC) | (sparsity), MMA_SCALE | (sparsity), 0, \
+         pattern "juju", 87, PTX_SM120F, ONLY(KIND, KIND(MXF8F6F4)), ONLY(SCALE_VEC, SCALE_VEC(1X)), __VA_ARGS__)   \
+    FORM(T5(F32, E2M1, E2M1, F32, UE8M0), MMA_SCALE | K(SCALE_VEC) | (sparsity), MMA_SCALE | (sparsity), 0,         \
+         pattern "juju", 87, fours, ONLY(KIND, KIND(MXF4)), ONLY(SCALE_VEC, SCALE_VEC(2X)), __VA_ARGS__)            \
+    FORM(T5(F32, E2M1, E2M1, F32, UE8M0), MMA_SCALE | K(SCALE_VEC) | (sparsity),                                    \
+         MMA_SCALE | K(SCALE_VEC) | (sparsity), 0, pattern "juju", 87, fours, ONLY(KIND, KIND(MXF4NVF4)),           \
+         ONLY(SCALE_VEC, SCALE_VEC(2X)), __VA_ARGS__)                                                               \
+    FORM(T5(F32, E2M1, E2M1, F32, UE4M3), MMA_SCALE | K(SCALE_VEC) | (sparsity),                                    \
+         MMA_SCALE | K(SCALE_VEC) | (sparsity), 0, pattern "juju", 87, fours, ONLY(KIND, KIND(MXF4NVF4)),           \
+         ONLY(SCALE_VEC, SCALE_VEC(4X)), __VA_ARGS__)
 #define FORM(set, may, must, either, pattern, version, target, ...) \
     {.types = set,                                                  \
      .allowed = (may),                                              \

@@ -111,9 +111,15 @@ typedef enum ptx_flag {
     PTX_MBARRIER_INIT = 1ull << 43, /* fence */
     PTX_TENSORMAP = 1ull << 44, /* prefetch */
     PTX_BASE = 1ull << 45, PTX_LEVEL = 1ull << 46, PTX_GRAD = 1ull << 47, /* tex, txq */
-    PTX_ABS = 1ull << 48 /* of min, max, redux; .xorsign.abs has both */
+    PTX_ABS = 1ull << 48, /* of min, max, redux; .xorsign.abs has both */
+    PTX_SPARSE = 1ull << 49, /* mma.sp, mma.sp::ordered_metadata */
+    PTX_BLOCK_SCALE = 1ull << 50,
+    PTX_ASHIFT = 1ull << 51, PTX_PACK = 1ull << 52, PTX_UNPACK = 1ull << 53, PTX_ARRIVE_ONE = 1ull << 54 /* tcgen05 */
 } ptx_flag;
 
+typedef enum ptx_mma_kind { /* .kind:: */
+    PTX_MMA_PLAIN, PTX_MMA_F16, PTX_MMA_TF32, PTX_MMA_I8, PTX_MMA_F8F6F4, PTX_MMA_MXF8F6F4, PTX_MMA_MXF4, PTX_MMA_MXF4NVF4
+} ptx_mma_kind;
 typedef enum ptx_scale { PTX_PLUS_ONE = 1, PTX_SHR7 = 2, PTX_SHR15 = 4 } ptx_scale;
 typedef enum ptx_priority { PTX_EVICT_UNCHANGED, PTX_EVICT_FIRST, PTX_EVICT_LAST, PTX_EVICT_NORMAL } ptx_priority;
 
@@ -311,7 +317,7 @@ typedef struct ptx_instr {
     uint64_t flags; /* ptx_flag */
     ptx_type type;  /* the first type: the operation's (cvt: the destination's; ld/st: the access's) */
     ptx_type type2; /* the second: cvt's and set's source, mul/mad/shfl none */
-    ptx_type type3, type4; /* mma's a/b/c */
+    ptx_type type3, type4, type5; /* mma's a/b/c, and its scales' */
     ptx_round round;
     ptx_compare compare;
     ptx_bool boolean;
@@ -323,6 +329,7 @@ typedef struct ptx_instr {
     uint16_t shape[3];     /* mma m, n, k; ldmatrix: 8, 8, and count in shape[2] */
     uint8_t layout;        /* bits: 0 a is col, 1 b is col */
     uint8_t scale;         /* ptx_scale bits: vmad's */
+    uint8_t kind;          /* ptx_mma_kind */
     uint8_t priority[2];   /* ptx_priority: of L2, createpolicy's first and second */
     const ptx_register *guard; /* @%p */
     bool guard_negated;

@@ -140,6 +140,11 @@ uint64_t kr__ptx_targets(unsigned sm)
         [PTX_OWN90 - PTX_FIRST_SET] = BIT(90a) | OWN100,
         [PTX_OWN100 - PTX_FIRST_SET] = OWN100,
         [PTX_SM100F - PTX_FIRST_SET] = FAMILY100,
+        [PTX_SM100A_110A - PTX_FIRST_SET] = BIT(100a) | BIT(101a) | BIT(110a),
+        [PTX_SM100A_103A_110A - PTX_FIRST_SET] = BIT(100a) | BIT(101a) | BIT(103a) | BIT(110a),
+        [PTX_SM103F_110F - PTX_FIRST_SET] = FAMILY(101) | FAMILY(103) | FAMILY(110),
+        [PTX_SM120F - PTX_FIRST_SET] = FAMILY(120) | FAMILY(121),
+        [PTX_SM120A - PTX_FIRST_SET] = BIT(120a) | BIT(121a),
         [PTX_SM100F_120A - PTX_FIRST_SET] = FAMILY100 | BIT(120a) | BIT(121a),
     };
     if (sm >= PTX_FIRST_SET)
@@ -196,7 +201,9 @@ const char *kr__ptx_modifier_text(ptx_set set)
 
 const char *kr__ptx_value_text(uint8_t kind, uint8_t value)
 {
-    const uint8_t of = kind == PTX_KIND_SPACES ? PTX_KIND_SPACE : kind;
+    const uint8_t of = kind == PTX_KIND_SPACES    ? PTX_KIND_SPACE
+                       : kind == PTX_KIND_FORMATS ? PTX_KIND_FORMAT
+                                                  : kind;
     for (size_t i = 0; i < kr__ptx_n_modifiers; i++)
         if (kr__ptx_modifiers[i].kind == of && kr__ptx_modifiers[i].value == value)
             return kr__ptx_modifiers[i].text;

@@ -158,6 +158,10 @@ static void choose_product(sc_mma *mma)
 void sc__decode_mma(sc_decoder *decoder)
 {
     const ptx_instr *instr = decoder->instr;
+    if ((instr->flags & PTX_SPARSE) || instr->kind) {
+        sc__unsupported(decoder, NULL);
+        return;
+    }
     sc_mma *mma = kr__arena_alloc(decoder->arena, sizeof *mma);
     if (!mma) {
         sc__out_of_memory(decoder);

@@ -59,7 +59,7 @@ def ask(ptxas, version, target, instructions):
     first = before.count("\n") + 1
     body = "".join("{ " + one.replace("\n", " ") + " }\n" for one in instructions)
     code, said = run(ptxas, before + body + "L1: ret;\n}\n", target)
-    for match in re.finditer(r"line (\d+); (?:error|fatal) +: (.*)", said):
+    for match in re.finditer(r"ptxas /\S+, line (\d+); (?:error|fatal) +: (.*)", said): # <builtin> has lines of its own
         at = int(match[1]) - first
         if at < 0:
             return None
