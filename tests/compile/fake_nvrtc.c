@@ -28,7 +28,8 @@
 NVRTC_REQUIRED_LIST(FAKE_PROTOTYPE)
 
 static const char ptx[] = "// .entry in_a_comment(\n.version 8.3\n.target sm_80\n.address_size 64\n"
-                          ".visible .entry first(\n)\n{ ret; }\n.weak .entry\n second$1()\n{ ret; }\n";
+                          ".visible .entry first(\n)\n{ .pragma \".entry /* no\"; ret; }\n"
+                          ".weak .entry/* */second$1()\n{ ret; }\n";
 static const char cubin[] = "\177ELF and so on";
 
 struct _nvrtcProgram {
