@@ -647,13 +647,25 @@ static kr_status read_all(reader *r)
     return KR_OK;
 }
 
+static kr_status no_source(reader *r, const char *what, const char *advice)
+{
+    wrong(r, "%s", what);
+    kr__error_advice(r->err, "%s", advice);
+    return KR_INVALID_ARGUMENT;
+}
+
 /* NVRTC, the host compiler and the readers of messages must agree on what the bytes say. */
 static kr_status check_text(reader *r, const char *text, size_t bytes)
 {
     if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
-        return wrong(r, "the file begins with a byte-order mark (EF BB BF): save it as UTF-8 without one");
+        return no_source(r, "the file begins with a byte-order mark (EF BB BF)",
+                         "Save it as UTF-8 without the mark.");
     if (memchr(text, '\0', bytes))
-        return wrong(r, "the file holds a zero byte; it is no source text");
+        return no_source(r, "the file holds a zero byte; it is no source text",
+                         "Give a .cu file; a pack goes to kr_registry_add_pack_file.");
+    if (kr__is_like_a_path(text, bytes))
+        return no_source(r, "the text looks like a file name",
+                         "Name the file to kr_registry_add_file, or give its text.");
     const size_t good = kr__utf8_good(text, bytes);
     if (good == bytes)
         return KR_OK;
@@ -661,7 +673,9 @@ static kr_status check_text(reader *r, const char *text, size_t bytes)
     for (size_t i = 0; i < good; i++)
         where.number += text[i] == '\n';
     r->at = &where;
-    return wrong(r, "the byte %02X is not UTF-8", (unsigned char)text[good]);
+    wrong(r, "the byte %02X is not UTF-8", (unsigned char)text[good]);
+    kr__error_advice(r->err, "Save the file as UTF-8.");
+    return KR_INVALID_ARGUMENT;
 }
 
 kr_status kr__op_parse(const char *file, const char *text, size_t text_bytes, kr__op_def **ret_def,

@@ -138,8 +138,11 @@ static kr_status read_header(reader *r)
 {
     const kr_pack *pack = r->pack;
     if (!kr_is_pack(pack->data, pack->bytes)) {
-        KR_FAIL(r->err, KR_CORRUPT, "not a pack: the %zu bytes do not begin with KRPACK", pack->bytes);
-        kr__error_advice(r->err, "Name a file that `kregistry pack` made.");
+        const bool is_path = kr__is_like_a_path(pack->data, pack->bytes);
+        KR_FAIL(r->err, KR_CORRUPT, "not a pack: the %zu bytes do not begin with KRPACK%s", pack->bytes,
+                is_path ? " and look like a file name" : "");
+        kr__error_advice(r->err, is_path ? "Name the file to kr_registry_add_pack_file."
+                                         : "Name a file that `kregistry pack` made.");
         return KR_CORRUPT;
     }
     if (pack->bytes < sizeof r->header)

@@ -54,7 +54,7 @@ static kr_status fail_unknown(const char *image, size_t bytes, kr_error *err)
         text = text && (unsigned char)image[i] >= ' ';
     if (text) {
         KR_FAIL(err, KR_CORRUPT, "not an image but the text \"%.*s\"%s", (int)(n < SHOWN ? n : SHOWN), image,
-                strchr("./", image[0]) || memchr(image, '.', n) ? ": it looks like a file name" : "");
+                kr__is_like_a_path(image, bytes) ? ": it looks like a file name" : "");
         kr__error_advice(err, "Pass the bytes of the file, not its name.");
         return KR_CORRUPT;
     }

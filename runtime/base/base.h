@@ -101,6 +101,9 @@ void kr__append(char *to, size_t bytes, const char *format, ...) KR_PRINTF(3, 4)
 /* How many bytes from the beginning are UTF-8. */
 size_t kr__utf8_good(const char *text, size_t bytes);
 
+/* Does the text look like the name of a file, given where its bytes were wanted? */
+bool kr__is_like_a_path(const char *text, size_t bytes);
+
 /* Edit distance. */
 size_t kr__distance(const char *a, const char *b);
 

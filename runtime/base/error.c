@@ -36,6 +36,8 @@ static const char *advice_of(kr_status status, int number)
         const char *advice;
     } of_errno[] = {
         {ENOENT, "Check the path."},
+        {EISDIR, "Name a file: this is a folder."},
+        {ENOTDIR, "Name a folder: this, or a part of the path, is a file."},
         {EACCES, "Grant access to the path, or use another."},
         {EPERM, "Grant access to the path, or use another."},
         {EROFS, "Use a path on a file system that may be written."},

@@ -120,6 +120,16 @@ size_t kr__utf8_good(const char *text, size_t bytes)
     return good;
 }
 
+bool kr__is_like_a_path(const char *text, size_t bytes)
+{
+    enum { LONGEST = 255 };
+    const size_t n = strnlen(text, bytes < LONGEST ? bytes : LONGEST);
+    bool printable = n > 0 && n < LONGEST;
+    for (size_t i = 0; i < n; i++)
+        printable = printable && (unsigned char)text[i] >= ' ';
+    return printable && (memchr(text, '.', n) || memchr(text, '/', n));
+}
+
 size_t kr__distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };

@@ -270,12 +270,14 @@ START_TEST(the_file_is_utf8_without_a_mark)
          "t.cu:2: the byte FF is not UTF-8"},
         {"//! op t\n\n\n// \xe9t\xe9\n", "t.cu:4: the byte E9 is not UTF-8"}, /* code counts, too */
         {"\xef\xbb\xbf//! op t\n", "t.cu:1: the file begins with a byte-order mark"},
+        {"kernels/t.cu", "t.cu:1: the text looks like a file name"},
     };
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
         kr_error err = {0};
         kr__op_def *def = NULL;
         ck_assert_int_eq(parse(rows[i].text, &def, &err), KR_INVALID_ARGUMENT);
         ck_assert_msg(strstr(err.message, rows[i].message) == err.message, "%s", err.message);
+        ck_assert_msg(err.advice[0] && !strstr(err.advice, "//!"), "%s", err.advice);
     }
 }
 END_TEST

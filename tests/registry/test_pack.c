@@ -274,6 +274,16 @@ START_TEST(a_name_ends_within_the_index)
 }
 END_TEST
 
+START_TEST(a_name_is_no_pack)
+{
+    static const char name[] = "my_kernels.pack";
+    kr_pack *pack = NULL;
+    ck_assert_int_eq(kr_pack_open_memory(name, strlen(name), &pack, &err), KR_CORRUPT);
+    says("15 bytes do not begin with KRPACK and look like a file name");
+    ck_assert_str_eq(err.advice, "Name the file to kr_registry_add_pack_file.");
+}
+END_TEST
+
 START_TEST(an_op_is_there_once)
 {
     memcpy(golden + OP(1, descriptor), golden + OP(0, descriptor), 8); /* and its size */
@@ -758,6 +768,7 @@ int main(void)
     tcase_add_test(tc, no_byte_can_be_missing);
     tcase_add_loop_test(tc, liars_are_told_what_was_expected, 0, KR_COUNT(lies));
     tcase_add_test(tc, a_name_ends_within_the_index);
+    tcase_add_test(tc, a_name_is_no_pack);
     tcase_add_test(tc, an_op_is_there_once);
     tcase_add_test(tc, other_versions_are_named);
     tcase_add_test(tc, packs_and_files_stand_side_by_side);
