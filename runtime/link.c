@@ -103,6 +103,9 @@ static kr_status driver_failed(kr_device *device, CUresult result, const char *f
     if (status == KR_PROCESS_LOST || status == KR_OUT_OF_HOST_MEMORY || status == KR_OUT_OF_DEVICE_MEMORY ||
         of_image || !log->bytes) {
         kr__error_log(err, log->data);
+        if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+            kr__error_advice(
+                err, "Give the PTX to kr_ptx_relevel or `kregistry relevel` first, or update the driver.");
         return status;
     }
     const char *name = err ? err->code_name : "";

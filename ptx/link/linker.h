@@ -43,6 +43,12 @@ kr_status kr__nvjitlink_link(const kr__nvjitlink *library, const kr__link_part *
 /* KR_COMPILE_FAILED: two of the images define the same name. */
 kr_status kr__link_check_names(const kr__link_part *parts, size_t n, const char *target, kr_error *err);
 
+/* ---- machine code (linked.c) ---- */
+
+/* KR_INVALID_ARGUMENT: a cubin, or one that a fatbin has for the arch, is linked already. KR_NOT_ON_THIS_DEVICE: a
+ * fatbin has nothing for the arch. */
+kr_status kr__link_check_code(const kr__link_part *parts, size_t n, kr_cc arch, const char *target, kr_error *err);
+
 /* ---- logs (log.c) ---- */
 
 /* Fills err (KR_COMPILE_FAILED): the names that the log calls undefined or defined twice, else its first

@@ -45,6 +45,9 @@ kr_status kr__link_failed(const char *linker, size_t n_parts, const char *target
     kr__error_log(err, text);
     if (n)
         kr__error_advice(err, "Link what defines each of these names, once.");
+    else if (strstr(text, "Unsupported .version"))
+        kr__error_advice(
+            err, "Give the PTX to kr_ptx_relevel or `kregistry relevel` first, or use a newer linker.");
     else
         kr__error_advice(err, "Correct what the log of %s names.", linker);
     kr__text_free(&names);

@@ -267,6 +267,8 @@ kr_status kr__nvjitlink_link(const kr__nvjitlink *library, const kr__link_part *
         kr__error_advice(err, "Link to a cubin, or give LTO-IR.");
     }
     if (status == KR_OK)
+        status = kr__link_check_code(parts, n, arch, j.target, err);
+    if (status == KR_OK)
         status = kr__link_check_names(parts, n, j.target, err);
     if (status == KR_OK)
         status = create(&j, list, n_options);

@@ -228,6 +228,41 @@ START_TEST(names_of_cubins_are_told)
 }
 END_TEST
 
+/* nvJitLink 13.0 makes an empty cubin of these, and answers success. */
+START_TEST(linked_code_is_not_left_out)
+{
+    static const char source[] = "extern \"C\" __global__ void k(int *p) { *p = 1; }";
+    const kr_cc cc = {9, 0, 0}, other = {8, 0, 0};
+    const kr_compile_options o[] = {{.struct_size = sizeof *o, .kind = KR_IMAGE_CUBIN},
+                                    {.struct_size = sizeof *o, .kind = KR_IMAGE_FATBIN}};
+    kr_nvrtc *nvrtc = NULL;
+    kr_linker *linker = nvjitlink();
+    if (kr_nvrtc_open(NULL, &nvrtc, &err) != KR_OK)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        kr_compiled *compiled = NULL;
+        ck_ok(kr_compile(nvrtc, "k.cu", source, cc, &o[i], &compiled, &err));
+        const kr_link_input with[] = {pair[0], pair[1], {"k.image", compiled->image, compiled->image_bytes}};
+        ck_contains(refused(linker, with, 3, cc, NULL, KR_INVALID_ARGUMENT),
+                    "k.image holds machine code that is");
+        ck_contains(err.advice, "-rdc=true");
+        kr_compiled_destroy(&compiled);
+    }
+    kr_compiled *code = cubin(nvrtc, source, other); /* relocatable, but for another */
+    const kr__fatbin_part part = {KR_IMAGE_CUBIN, other, 0, code->image, code->image_bytes};
+    void *image;
+    size_t bytes;
+    ck_ok(kr__fatbin_write(&part, 1, &image, &bytes, &err));
+    const kr_link_input with[] = {pair[0], pair[1], {"k.fatbin", image, bytes}};
+    ck_contains(refused(linker, with, 3, cc, NULL, KR_NOT_ON_THIS_DEVICE),
+                "k.fatbin holds nothing for sm_90");
+    free(image);
+    kr_compiled_destroy(&code);
+    kr_nvrtc_close(&nvrtc);
+    kr_linker_destroy(&linker);
+}
+END_TEST
+
 /* A weak name gives way: PTX says .weak, and templates are weak in cubins. */
 START_TEST(weak_names_may_double)
 {
@@ -267,6 +302,7 @@ START_TEST(wrong_input)
                                     {"none", NULL, 5}};
     ck_contains(refused(linker, &inputs[0], 1, cc, NULL, KR_COMPILE_FAILED), "frob");
     ck_contains(refused(linker, &inputs[1], 1, cc, NULL, KR_COMPILE_FAILED), "Unsupported .version 99.0");
+    ck_contains(err.advice, "kregistry relevel");
     refused(linker, &inputs[2], 1, cc, NULL, KR_CORRUPT);
     ck_contains(err.chain, "linking text");
     refused(linker, &inputs[3], 1, cc, NULL, KR_INVALID_ARGUMENT);
@@ -437,6 +473,10 @@ START_TEST(driver_refuses)
     ck_assert_int_eq(err.api, KR_API_CUDA);
     refused(linker, pair, 2, (kr_cc){1, 2, 0}, NULL, KR_INVALID_ARGUMENT);
     refused(linker, pair, 2, (kr_cc){0}, &options, KR_NOT_ON_THIS_MACHINE);
+    static const char future[] = ".version 99.0\n.target sm_75\n.address_size 64\n";
+    const kr_link_input newer = {"future.ptx", future, sizeof future};
+    refused(linker, &newer, 1, (kr_cc){0}, NULL, KR_NOT_ON_THIS_DEVICE);
+    ck_contains(err.advice, "kregistry relevel");
     kr_linker_destroy(&linker);
 }
 END_TEST
@@ -471,6 +511,7 @@ int main(int argc, char **argv)
     tcase_add_test(library, ptx);
     tcase_add_test(library, names_are_told);
     tcase_add_test(library, names_of_cubins_are_told);
+    tcase_add_test(library, linked_code_is_not_left_out);
     tcase_add_test(library, weak_names_may_double);
     tcase_add_test(library, wrong_input);
     tcase_add_test(library, wrong_options);
