@@ -116,6 +116,7 @@ static kr_status take(void *user, void *library, const char *file, kr__text *tri
     if (!result && nvrtc->most_major && nvrtc->info.major > nvrtc->most_major) {
         kr__text_add(tried, "  %s: of CUDA %d.%d, newer than the driver\n", file, nvrtc->info.major,
                      nvrtc->info.minor);
+        nvrtc->passed_over = true;
         return KR_NOT_FOUND;
     }
     const int number = result == NVRTC_ERROR_OUT_OF_MEMORY ? ENOMEM
@@ -142,32 +143,28 @@ static const kr__toolkit_library what = {
     .take = take,
 };
 
-static kr_status open_up_to(int major, const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
+kr_status kr_nvrtc_open_for(int driver_version, const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
 {
+    KR_REQUIRE(err, ret_nvrtc);
     kr_nvrtc *nvrtc = kr__alloc(1, sizeof *nvrtc, err);
     if (!nvrtc)
         return KR_OUT_OF_HOST_MEMORY;
-    nvrtc->most_major = major;
     kr_status status = KR_OK;
+    nvrtc->most_major = driver_version / 1000;
     nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!nvrtc->c_locale)
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a locale");
     else
         status = kr__toolkit_open(&what, path, nvrtc, err);
+    if (status == KR_NOT_ON_THIS_MACHINE && nvrtc->passed_over) {
+        nvrtc->most_major = 0;
+        status = kr__toolkit_open(&what, path, nvrtc, err);
+    }
     if (status)
         kr_nvrtc_close(&nvrtc);
     else
         *ret_nvrtc = nvrtc;
     return status;
-}
-
-kr_status kr_nvrtc_open_for(int driver_version, const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
-{
-    KR_REQUIRE(err, ret_nvrtc);
-    kr_status status = KR_NOT_ON_THIS_MACHINE;
-    if (driver_version)
-        status = open_up_to(driver_version / 1000, path, ret_nvrtc, err);
-    return status == KR_NOT_ON_THIS_MACHINE ? open_up_to(0, path, ret_nvrtc, err) : status;
 }
 
 kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err)
