@@ -663,7 +663,7 @@ static kr_status check_text(reader *r, const char *text, size_t bytes)
     if (memchr(text, '\0', bytes))
         return no_source(r, "the file holds a zero byte; it is no source text",
                          "Give a .cu file; a pack goes to kr_registry_add_pack_file.");
-    if (kr__is_like_a_path(text, bytes))
+    if (kr__is_like_a_path(text, bytes) && (bytes < 3 || memcmp(text, "//!", 3) != 0))
         return no_source(r, "the text looks like a file name",
                          "Name the file to kr_registry_add_file, or give its text.");
     const size_t good = kr__utf8_good(text, bytes);

@@ -271,6 +271,7 @@ START_TEST(the_file_is_utf8_without_a_mark)
         {"//! op t\n\n\n// \xe9t\xe9\n", "t.cu:4: the byte E9 is not UTF-8"}, /* code counts, too */
         {"\xef\xbb\xbf//! op t\n", "t.cu:1: the file begins with a byte-order mark"},
         {"kernels/t.cu", "t.cu:1: the text looks like a file name"},
+        {"//! op t.cu \xff", "t.cu:1: the byte FF is not UTF-8"},
     };
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
         kr_error err = {0};
