@@ -13,7 +13,7 @@
 sc_device sc_devices[SC_MAX_DEVICES];
 int sc_n_devices;
 
-static enum { FRESH, READY, FORKED } state;
+static _Atomic enum { FRESH, READY, FORKED } state;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void sc_say(const char *format, ...)
@@ -221,7 +221,7 @@ static bool make_memory(sc_device *device, size_t most)
             device->memory_bytes < sc_asked.memory_bytes ? device->memory_bytes : sc_asked.memory_bytes;
         device->memory = sc_memory_create((unsigned)device->ordinal, device->usable_bytes);
     } while (!device->memory && (device->memory_bytes /= 2) >= least);
-    device->default_pool = sc_pool_create(device, true);
+    device->default_pool = sc_pool_create(device, true, 0);
     device->pool = device->default_pool;
     if (!device->memory)
         sc_say(

@@ -172,13 +172,13 @@ typedef struct sc_device {
     int number; /* among KREGISTRY_SOFTCUDA_DEVICES, of which CUDA_VISIBLE_DEVICES chooses */
     CUuuid uuid;
     sc_memory *memory;
-    size_t memory_bytes; /* the chip's, or what the process may have */
-    size_t usable_bytes; /* of them; the rest is taken by others (KREGISTRY_SOFTCUDA_FAIL) */
-    sc_context *primary; /* one for the life of the process; alive while retained */
+    size_t memory_bytes;         /* the chip's, or what the process may have */
+    size_t usable_bytes;         /* of them; the rest is taken by others (KREGISTRY_SOFTCUDA_FAIL) */
+    sc_context *_Atomic primary; /* one for the life of the process; alive while retained */
     unsigned primary_refs;
     unsigned primary_flags;
     sc_pool *default_pool, *_Atomic pool;
-    _Atomic uint64_t graph_memory[4]; /* by CUgraphMem_attribute */
+    uint64_t graph_memory[4]; /* by CUgraphMem_attribute (graphmem.c) */
 } sc_device;
 
 enum { SC_MAX_DEVICES = 64 };
@@ -274,12 +274,12 @@ struct sc_context {
     atomic_bool alive;
     atomic_bool is_ending; /* or has ended: nothing is made in it any more */
     unsigned n_holders; /* itself while it lives, threads that have it current, and `buried` in context.c */
-    unsigned flags;
-    unsigned api_version;
-    uint64_t id;
-    size_t limits[SC_N_LIMITS];
-    CUfunc_cache cache_config;
-    CUsharedconfig shared_config;
+    /* Asked and set without the mutex; a primary context that begins again sets them anew. */
+    _Atomic unsigned flags, api_version;
+    _Atomic uint64_t id;
+    _Atomic size_t limits[SC_N_LIMITS];
+    _Atomic CUfunc_cache cache_config;
+    _Atomic CUsharedconfig shared_config;
     unsigned n_attached; /* by cuCtxAttach */
     sc_context **peers;  /* whose memory kernels here may touch */
     size_t n_peers;
@@ -475,9 +475,9 @@ typedef struct sc_block {
     sc_pool *pool;
     sc_pages *pages; /* of managed memory: what was advised */
     size_t n_pages;
-    sc_physical *physical; /* what is mapped */
-    bool in_graph, is_out; /* of an allocation node; by a launch of it, and not freed since */
-    bool sync_memops;      /* kept, without effect */
+    sc_physical *physical;   /* what is mapped */
+    bool in_graph, is_out;   /* of an allocation node; by a launch of it, and not freed since (graphmem.c) */
+    atomic_bool sync_memops; /* kept, without effect */
     uint64_t id;
 } sc_block;
 
@@ -489,8 +489,8 @@ sc_block *sc_block_make(const sc_block *wish, void *start);
 sc_block *sc_block_at(uint64_t start); /* NULL: none begins there */
 sc_block *sc_block_around(uint64_t address);
 bool sc_block_of_host(const sc_block *block);
-/* Zeroed host memory of the current context, as a block. */
-CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start);
+/* Zeroed host memory of the current context, as a block as wished. */
+CUresult sc_host_alloc(const sc_block *wish, void **ret_start);
 /* May kernels of the context touch what is there? */
 bool sc_memory_within_reach(const sc_context *context, uint64_t address);
 /* Ends a block or an array once its context has come to rest. */
@@ -517,13 +517,15 @@ void sc_mapping_end(sc_block *block);
 CUresult sc_graph_alloc(sc_stream *stream, sc_device *device, size_t bytes, CUdeviceptr *ret_address);
 /* False: the stream is not captured. */
 bool sc_graph_free(sc_stream *stream, sc_block *block, CUresult *ret_result);
-CUresult sc_graph_give_back(sc_block *block);
+/* The same where no stream is captured; false: it is no graph's memory. */
+bool sc_graph_give_back(sc_block *block, CUresult *ret_result);
 
 /* ---- pools (pool.c) ---- */
 
 /* Memory of a pool was freed. */
 void sc_pool_take_back(sc_pool *pool, size_t bytes);
-sc_pool *sc_pool_create(sc_device *device, bool is_default);
+/* most_bytes: that it may hold; 0: as much as there is. */
+sc_pool *sc_pool_create(sc_device *device, bool is_default, uint64_t most_bytes);
 
 /* ---- modules, functions, libraries (module.c, jit.c, function.c, library.c) ---- */
 
@@ -560,7 +562,7 @@ struct sc_function {
     atomic_int cluster[3]; /* required dimensions; 0: none */
     atomic_bool non_portable_cluster;
     atomic_bool loaded;
-    struct sc_old_launch *old; /* what cuParamSet and its kin were told; NULL: nothing */
+    struct sc_old_launch *old; /* what cuParamSet and its kin were told; NULL: nothing (launch.c) */
 };
 
 typedef struct sc_jit {
@@ -578,9 +580,9 @@ int sc_jit_registers(const sc_jit *jit, int registers);
 /* Texts for the caller's log buffers. */
 void sc_jit_report(const sc_jit *jit, const char *info, const char *error);
 
-/* `bytes` 0: the image's own headers say how long it is. */
+/* `bytes` 0: the image's own headers say how long it is. `library`: that it is loaded for, or NULL. */
 CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, const sc_jit *jit,
-                        sc_module **ret_module);
+                        struct sc_library *library, sc_module **ret_module);
 void sc_module_unload(sc_module *module);
 CUresult sc_module_file(const char *path, char **ret_data, size_t *ret_bytes);
 sc_function *sc_module_function(sc_module *module, const char *name);

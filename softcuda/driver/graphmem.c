@@ -13,26 +13,34 @@ typedef struct memory_work {
     CUDA_MEM_ALLOC_NODE_PARAMS params; /* of an allocation */
 } memory_work;
 
+/* Guards what blocks and devices know of graphs' memory. Taken after sc_mutex, before the last ones: it may
+ * go at any time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static CUresult run_nothing(sc_work *work)
 {
     (void)work;
     return CUDA_SUCCESS;
 }
 
+/* With the lock held. */
 static void count(sc_device *device, CUgraphMem_attribute current, int64_t bytes)
 {
-    uint64_t now = atomic_fetch_add(&device->graph_memory[current], (uint64_t)bytes) + (uint64_t)bytes;
-    if (now > device->graph_memory[current + 1])
-        device->graph_memory[current + 1] = now;
+    uint64_t *now = &device->graph_memory[current], *high = &device->graph_memory[current + 1];
+    *now += (uint64_t)bytes;
+    *high = *now > *high ? *now : *high;
 }
 
 /* What is still out when its graph goes becomes memory as any other. */
 static void finish_allocation(sc_work *of)
 {
     sc_block *block = ((memory_work *)of)->block;
+    pthread_mutex_lock(&lock);
     count(block->device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, -(int64_t)block->bytes);
     block->in_graph = false;
-    if (!block->is_out)
+    bool is_out = block->is_out;
+    pthread_mutex_unlock(&lock);
+    if (!is_out)
         sc_object_drop(block);
 }
 
@@ -57,15 +65,25 @@ static CUresult make_allocation(sc_device *device, const CUDA_MEM_ALLOC_NODE_PAR
     work->block = block;
     work->params = *params;
     work->params.dptr = block->start;
+    pthread_mutex_lock(&lock);
     count(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, (int64_t)block->bytes);
+    pthread_mutex_unlock(&lock);
     *ret_work = work;
     return CUDA_SUCCESS;
+}
+
+static bool is_in_graph(const sc_block *block)
+{
+    pthread_mutex_lock(&lock);
+    bool in_graph = block->in_graph;
+    pthread_mutex_unlock(&lock);
+    return in_graph;
 }
 
 /* With the mutex held: memory of an allocation node that this graph does not free yet. */
 static CUresult make_free(const sc_graph *graph, sc_block *block, memory_work **ret_work)
 {
-    if (!block || !block->in_graph)
+    if (!block || !is_in_graph(block))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < graph->nodes.n; i++) {
         const memory_work *other = (const memory_work *)graph->nodes.items[i]->work;
@@ -94,6 +112,7 @@ bool sc_graph_has_memory(const sc_graph *graph)
     return false;
 }
 
+/* With the lock held. */
 static void set_out(sc_block *block, bool is_out)
 {
     if (block->is_out != is_out)
@@ -104,13 +123,21 @@ static void set_out(sc_block *block, bool is_out)
 
 bool sc_memory_work_is_out(const sc_work *work)
 {
-    return work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && ((const memory_work *)work)->block->is_out;
+    if (work->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        return false;
+    pthread_mutex_lock(&lock);
+    bool is_out = ((const memory_work *)work)->block->is_out;
+    pthread_mutex_unlock(&lock);
+    return is_out;
 }
 
 void sc_memory_work_launch(sc_work *work)
 {
-    if (work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-        set_out(((memory_work *)work)->block, work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    if (work->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC && work->type != CU_GRAPH_NODE_TYPE_MEM_FREE)
+        return;
+    pthread_mutex_lock(&lock);
+    set_out(((memory_work *)work)->block, work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- in a stream ---- */
@@ -137,13 +164,16 @@ CUresult sc_graph_alloc(sc_stream *stream, sc_device *device, size_t bytes, CUde
     return result;
 }
 
-CUresult sc_graph_give_back(sc_block *block)
+bool sc_graph_give_back(sc_block *block, CUresult *ret_result)
 {
-    sc_lock();
-    bool was_out = block->is_out;
-    set_out(block, false);
-    sc_unlock();
-    return was_out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    bool in_graph = block->in_graph;
+    if (in_graph) {
+        *ret_result = block->is_out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        set_out(block, false);
+    }
+    pthread_mutex_unlock(&lock);
+    return in_graph;
 }
 
 static CUresult capture_free(sc_stream *stream, sc_block *block)
@@ -233,7 +263,9 @@ API(cuDeviceGetGraphMemAttribute, CUdevice ordinal, CUgraphMem_attribute attribu
     TRY(sc_device_find(ordinal, &device));
     if (!value || attribute > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
         return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
     *(uint64_t *)value = device->graph_memory[attribute];
+    pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
 
@@ -246,7 +278,9 @@ API(cuDeviceSetGraphMemAttribute, CUdevice ordinal, CUgraphMem_attribute attribu
         attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
     if (!value || !is_high || *(uint64_t *)value)
         return CUDA_ERROR_INVALID_VALUE;
-    device->graph_memory[attribute] = atomic_load(&device->graph_memory[attribute - 1]);
+    pthread_mutex_lock(&lock);
+    device->graph_memory[attribute] = device->graph_memory[attribute - 1];
+    pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
 

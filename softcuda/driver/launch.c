@@ -489,12 +489,25 @@ API(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *list, unsigned n, 
 
 enum { MOST_PARAM_BYTES = 32764, MOST_OLD_SHARED = 49152 };
 
+/* Guards what functions were told so. Taken before every other lock. */
+static pthread_mutex_t old_lock = PTHREAD_MUTEX_INITIALIZER;
+
 typedef struct sc_old_launch {
     unsigned block[3], shared, param_bytes;
     char params[MOST_PARAM_BYTES];
 } sc_old_launch;
 
-static CUresult find_old(CUfunction handle, sc_function **ret_function)
+/* NULL: out of memory. */
+static sc_old_launch *old_of(sc_function *function)
+{
+    static const sc_old_launch fresh = {.block = {1, 1, 1}};
+    if (!function->old && (function->old = malloc(sizeof fresh)))
+        *function->old = fresh;
+    return function->old;
+}
+
+/* Finds what the function was told, and takes the lock of it. */
+static CUresult enter_old(CUfunction handle, sc_old_launch **ret_old)
 {
     if (!handle)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -502,59 +515,88 @@ static CUresult find_old(CUfunction handle, sc_function **ret_function)
     sc_function *function = sc_object_find(SC_FUNCTION, (uintptr_t)handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!function->old) {
-        function->old = calloc(1, sizeof *function->old);
-        if (!function->old)
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        for (int i = 0; i < 3; i++)
-            function->old->block[i] = 1;
-    }
-    *ret_function = function;
-    return CUDA_SUCCESS;
+    pthread_mutex_lock(&old_lock);
+    *ret_old = old_of(function);
+    if (*ret_old)
+        return CUDA_SUCCESS;
+    pthread_mutex_unlock(&old_lock);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-API(cuFuncSetBlockShape, CUfunction handle, int x, int y, int z)
+/* Gives the lock back. */
+static CUresult leave_old(CUresult result)
+{
+    pthread_mutex_unlock(&old_lock);
+    return result;
+}
+
+static CUresult set_block(sc_old_launch *old, int x, int y, int z)
 {
     enum { MOST = 1024 };
-    sc_function *function;
-    TRY(find_old(handle, &function));
     if (x <= 0 || y <= 0 || z <= 0 || x > MOST || y > MOST || z > MOST || (int64_t)x * y * z > MOST)
         return CUDA_ERROR_INVALID_VALUE;
     const unsigned block[3] = {(unsigned)x, (unsigned)y, (unsigned)z};
-    memcpy(function->old->block, block, sizeof block);
+    memcpy(old->block, block, sizeof block);
     return CUDA_SUCCESS;
 }
 
-API(cuFuncSetSharedSize, CUfunction handle, unsigned bytes)
+static CUresult set_number(unsigned *number, unsigned value, unsigned most)
 {
-    sc_function *function;
-    TRY(find_old(handle, &function));
-    if (bytes > MOST_OLD_SHARED)
+    if (value > most)
         return CUDA_ERROR_INVALID_VALUE;
-    function->old->shared = bytes;
+    *number = value;
     return CUDA_SUCCESS;
 }
 
-API(cuParamSetSize, CUfunction handle, unsigned bytes)
+static CUresult set_param(sc_old_launch *old, int offset, const void *value, unsigned bytes)
 {
-    sc_function *function;
-    TRY(find_old(handle, &function));
-    if (bytes > MOST_PARAM_BYTES)
-        return CUDA_ERROR_INVALID_VALUE;
-    function->old->param_bytes = bytes;
-    return CUDA_SUCCESS;
-}
-
-API(cuParamSetv, CUfunction handle, int offset, const void *value, unsigned bytes)
-{
-    sc_function *function;
-    TRY(find_old(handle, &function));
     if (offset < 0 || bytes > MOST_PARAM_BYTES || (unsigned)offset > MOST_PARAM_BYTES - bytes ||
         (bytes && !value))
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes)
-        memcpy(function->old->params + offset, value, bytes);
+        memcpy(old->params + offset, value, bytes);
     return CUDA_SUCCESS;
+}
+
+static CUresult launch_old(CUfunction handle, sc_old_launch *old, int width, int height, CUstream stream)
+{
+    if (width <= 0 || height <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t bytes = old->param_bytes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    launch_shape shape = {.grid = {(unsigned)width, (unsigned)height, 1},
+                          .block = {old->block[0], old->block[1], old->block[2]},
+                          .dynamic = old->shared};
+    return launch(handle, &shape, stream, NULL, extra);
+}
+
+API(cuFuncSetBlockShape, CUfunction handle, int x, int y, int z)
+{
+    sc_old_launch *old;
+    TRY(enter_old(handle, &old));
+    return leave_old(set_block(old, x, y, z));
+}
+
+API(cuFuncSetSharedSize, CUfunction handle, unsigned bytes)
+{
+    sc_old_launch *old;
+    TRY(enter_old(handle, &old));
+    return leave_old(set_number(&old->shared, bytes, MOST_OLD_SHARED));
+}
+
+API(cuParamSetSize, CUfunction handle, unsigned bytes)
+{
+    sc_old_launch *old;
+    TRY(enter_old(handle, &old));
+    return leave_old(set_number(&old->param_bytes, bytes, MOST_PARAM_BYTES));
+}
+
+API(cuParamSetv, CUfunction handle, int offset, const void *value, unsigned bytes)
+{
+    sc_old_launch *old;
+    TRY(enter_old(handle, &old));
+    return leave_old(set_param(old, offset, value, bytes));
 }
 
 API(cuParamSeti, CUfunction handle, int offset, unsigned value)
@@ -569,18 +611,9 @@ API(cuParamSetf, CUfunction handle, int offset, float value)
 
 API(cuLaunchGridAsync, CUfunction handle, int width, int height, CUstream stream)
 {
-    sc_function *function;
-    TRY(find_old(handle, &function));
-    if (width <= 0 || height <= 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    sc_old_launch *old = function->old;
-    size_t bytes = old->param_bytes;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                     CU_LAUNCH_PARAM_END};
-    launch_shape shape = {.grid = {(unsigned)width, (unsigned)height, 1},
-                          .block = {old->block[0], old->block[1], old->block[2]},
-                          .dynamic = old->shared};
-    return launch(handle, &shape, stream, NULL, extra);
+    sc_old_launch *old;
+    TRY(enter_old(handle, &old));
+    return leave_old(launch_old(handle, old, width, height, stream));
 }
 
 API(cuLaunchGrid, CUfunction handle, int width, int height)

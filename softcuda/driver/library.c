@@ -144,10 +144,8 @@ static CUresult module_in(sc_library *library, sc_context *context, sc_module **
         result = CUDA_ERROR_INVALID_HANDLE;
     } else if (!module) {
         result = library->bytes
-                     ? sc_module_load(context, library->image, library->bytes, &(sc_jit){0}, &module)
+                     ? sc_module_load(context, library->image, library->bytes, &(sc_jit){0}, library, &module)
                      : CUDA_ERROR_INVALID_IMAGE;
-        if (!result)
-            module->library = library;
     }
     pthread_mutex_unlock(&library_lock);
     if (!result)

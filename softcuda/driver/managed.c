@@ -33,15 +33,14 @@ API(cuMemAllocManaged, CUdeviceptr *ret_address, size_t bytes, unsigned flags)
     if (!pages)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *pages = (sc_pages){bytes, {.preferred = nowhere, .prefetched = nowhere}};
-    CUresult result = sc_host_alloc(SC_BLOCK_MANAGED, bytes, flags, &start);
+    const sc_block wish = {
+        .kind = SC_BLOCK_MANAGED, .bytes = bytes, .flags = flags, .pages = pages, .n_pages = 1};
+    CUresult result = sc_host_alloc(&wish, &start);
     if (result) {
         free(pages);
         return result;
     }
     *ret_address = (uintptr_t)start;
-    sc_block *block = sc_block_at(*ret_address);
-    block->pages = pages;
-    block->n_pages = 1;
     return CUDA_SUCCESS;
 }
 

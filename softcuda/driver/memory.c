@@ -208,9 +208,8 @@ API(cuMemFree_v2, CUdeviceptr address)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(atomic_load(&sc_lost));
     TRY(sc_stream_permitted());
-    if (block->in_graph)
-        return sc_graph_give_back(block);
-    return sc_end_at_rest(&block->object);
+    CUresult result;
+    return sc_graph_give_back(block, &result) ? result : sc_end_at_rest(&block->object);
 }
 
 API(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
@@ -252,20 +251,21 @@ enum {
     HOST_ALLOC_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED
 };
 
-CUresult sc_host_alloc(sc_block_kind kind, size_t bytes, unsigned flags, void **ret_start)
+CUresult sc_host_alloc(const sc_block *wish, void **ret_start)
 {
     sc_context *context;
     sc_block *block;
     TRY(sc_enter(&context));
     TRY(sc_stream_permitted());
-    void *start = map_pages(bytes);
+    void *start = map_pages(wish->bytes);
     if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    const sc_block wish = {
-        .kind = kind, .device = context->device, .context = context, .bytes = bytes, .flags = flags};
-    CUresult result = sc_block_create(&wish, start, &block);
+    sc_block here = *wish;
+    here.device = context->device;
+    here.context = context;
+    CUresult result = sc_block_create(&here, start, &block);
     if (result)
-        unmap_pages(start, bytes);
+        unmap_pages(start, wish->bytes);
     else
         *ret_start = start;
     return result;
@@ -279,7 +279,8 @@ API(cuMemHostAlloc, void **ret_start, size_t bytes, unsigned flags)
     *ret_start = NULL;
     if (flags & ~(unsigned)HOST_ALLOC_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
-    return bytes ? sc_host_alloc(SC_BLOCK_HOST, bytes, flags, ret_start) : CUDA_SUCCESS;
+    const sc_block wish = {.kind = SC_BLOCK_HOST, .bytes = bytes, .flags = flags};
+    return bytes ? sc_host_alloc(&wish, ret_start) : CUDA_SUCCESS;
 }
 
 API(cuMemAllocHost_v2, void **ret_start, size_t bytes)

@@ -454,12 +454,13 @@ static CUresult add_variables(sc_module *module)
 }
 
 CUresult sc_module_load(sc_context *context, const void *image, size_t bytes, const sc_jit *jit,
-                        sc_module **ret_module)
+                        struct sc_library *library, sc_module **ret_module)
 {
     sc_module *module = sc_object_create(sizeof *module, SC_MODULE, context, finish_module);
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
     module->object.end = end_module;
+    module->library = library;
     loader load = {.context = context, .jit = jit, .module = module};
     CUresult result = load_image(&load, image, bytes);
     if (!result)
@@ -524,7 +525,7 @@ static CUresult load_data(CUmodule *ret_module, const void *image, size_t bytes,
     if (!ret_module || !image)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_jit_check(jit));
-    TRY(sc_module_load(context, image, bytes, jit, &module));
+    TRY(sc_module_load(context, image, bytes, jit, NULL, &module));
     *ret_module = (CUmodule)module;
     return CUDA_SUCCESS;
 }

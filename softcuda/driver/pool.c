@@ -28,13 +28,14 @@ static void finish_pool(sc_object *object)
     free(object);
 }
 
-sc_pool *sc_pool_create(sc_device *device, bool is_default)
+sc_pool *sc_pool_create(sc_device *device, bool is_default, uint64_t most_bytes)
 {
     sc_pool *pool = sc_object_create(sizeof *pool, SC_POOL, NULL, finish_pool);
     if (!pool)
         return NULL;
     pool->device = device;
     pool->is_default = is_default;
+    pool->most = most_bytes;
     for (size_t i = 0; i < KR_COUNT(pool->reuse); i++)
         pool->reuse[i] = 1;
     if (sc_object_publish(pool, (uintptr_t)pool))
@@ -108,10 +109,9 @@ API(cuMemPoolCreate, CUmemoryPool *ret_pool, const CUmemPoolProps *props)
         return CUDA_ERROR_INVALID_VALUE;
     if (steps(props->maxSize) == UINT64_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sc_pool *pool = sc_pool_create(device, false);
+    sc_pool *pool = sc_pool_create(device, false, props->maxSize);
     if (!pool)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    pool->most = props->maxSize;
     *ret_pool = (CUmemoryPool)pool;
     return CUDA_SUCCESS;
 }
@@ -249,7 +249,9 @@ API(cuMemPoolGetAccess, CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLoca
     bool on_host = place->type == CU_MEM_LOCATION_TYPE_HOST || place->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
     if (!on_host && (place->type != CU_MEM_LOCATION_TYPE_DEVICE || sc_device_find(place->id, &device)))
         return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&pool_lock);
     bool allowed = !on_host && (device == pool->device || pool->access >> device->ordinal & 1);
+    pthread_mutex_unlock(&pool_lock);
     *flags = allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }
@@ -402,8 +404,8 @@ API_STREAM(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), (address, str
     CUresult result;
     if (sc_graph_free(s, block, &result))
         return result;
-    if (block && block->in_graph)
-        return sc_graph_give_back(block);
+    if (block && sc_graph_give_back(block, &result))
+        return result;
     if (block && block->kind == SC_BLOCK_MANAGED)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!block || block->kind != SC_BLOCK_DEVICE)

@@ -391,7 +391,9 @@ API_STREAM(cuStreamGetPriority, (CUstream stream, int *priority), (stream, prior
     FIND_STREAM;
     if (!priority)
         return CUDA_ERROR_INVALID_VALUE;
+    sc_lock();
     *priority = s->priority;
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -471,12 +473,9 @@ CUresult sc_attribute_check(CUlaunchAttributeID id, const CUlaunchAttributeValue
     }
 }
 
-API_STREAM(cuStreamGetAttribute, (CUstream stream, CUlaunchAttributeID id, CUlaunchAttributeValue *value),
-           (stream, id, value))
+/* With the mutex held. */
+static CUresult get_attribute(const sc_stream *s, CUlaunchAttributeID id, CUlaunchAttributeValue *value)
 {
-    FIND_STREAM;
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         value->accessPolicyWindow = s->window;
@@ -498,14 +497,21 @@ API_STREAM(cuStreamGetAttribute, (CUstream stream, CUlaunchAttributeID id, CUlau
     }
 }
 
-API_STREAM(cuStreamSetAttribute,
-           (CUstream stream, CUlaunchAttributeID id, const CUlaunchAttributeValue *value),
+API_STREAM(cuStreamGetAttribute, (CUstream stream, CUlaunchAttributeID id, CUlaunchAttributeValue *value),
            (stream, id, value))
 {
     FIND_STREAM;
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
-    TRY(sc_attribute_check(id, value));
+    sc_lock();
+    CUresult result = get_attribute(s, id, value);
+    sc_unlock();
+    return result;
+}
+
+/* With the mutex held. */
+static CUresult set_attribute(sc_stream *s, CUlaunchAttributeID id, const CUlaunchAttributeValue *value)
+{
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         s->window = value->accessPolicyWindow;
@@ -529,15 +535,31 @@ API_STREAM(cuStreamSetAttribute,
     }
 }
 
+API_STREAM(cuStreamSetAttribute,
+           (CUstream stream, CUlaunchAttributeID id, const CUlaunchAttributeValue *value),
+           (stream, id, value))
+{
+    FIND_STREAM;
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    TRY(sc_attribute_check(id, value));
+    sc_lock();
+    CUresult result = set_attribute(s, id, value);
+    sc_unlock();
+    return result;
+}
+
 static CUresult copy_attributes(CUstream to, CUstream from)
 {
     sc_stream *a, *b;
     TRY(sc_stream_enter(to, &a));
     TRY(sc_stream_enter(from, &b));
+    sc_lock();
     a->window = b->window;
     a->sync_policy = b->sync_policy;
     a->domain_map = b->domain_map;
     a->domain = b->domain;
+    sc_unlock();
     return CUDA_SUCCESS;
 }
 

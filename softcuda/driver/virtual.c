@@ -490,11 +490,10 @@ static CUresult check_access(const CUmemAccessDesc *desc)
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-API(cuMemSetAccess, CUdeviceptr address, size_t bytes, const CUmemAccessDesc *descs, size_t n)
+static CUresult set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *descs, size_t n)
 {
     search s;
     sc_allocation found;
-    TRY(sc_initialized());
     if (!descs || !n || !look(address, bytes, &s) || s.crossed || s.mapped_bytes != bytes)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < n; i++)
@@ -508,6 +507,15 @@ API(cuMemSetAccess, CUdeviceptr address, size_t bytes, const CUmemAccessDesc *de
         sc_memory_grant(found.start, devices);
     }
     return CUDA_SUCCESS;
+}
+
+API(cuMemSetAccess, CUdeviceptr address, size_t bytes, const CUmemAccessDesc *descs, size_t n)
+{
+    TRY(sc_initialized());
+    pthread_mutex_lock(&lock);
+    CUresult result = set_access(address, bytes, descs, n);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 API(cuMemGetAccess, unsigned long long *flags, const CUmemLocation *place, CUdeviceptr address)

@@ -79,6 +79,8 @@ static void *initialise(void *unused)
     void *function;
     CUcontext own;
     (void)unused;
+    CUresult early = cuDeviceGetCount(&n);
+    ck_assert(early == CUDA_SUCCESS || early == CUDA_ERROR_NOT_INITIALIZED);
     OK(cuInit(0));
     OK(cuDeviceGetCount(&n));
     ck_assert_int_eq(n, 2);
@@ -533,6 +535,36 @@ static CUresult end_user(uintptr_t handle)
     return cuUserObjectRelease((CUuserObject)handle, 1);
 }
 
+/* What a launch of the graph has left out. */
+static atomic_uintptr_t left_out;
+
+static uintptr_t make_graph_memory(void)
+{
+    CUgraph made;
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                       .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+                                         .bytesize = 64};
+    OK(cuGraphCreate(&made, 0));
+    if (!cuGraphAddMemAllocNode(&node, made, NULL, 0, &params)) {
+        atomic_store(&left_out, params.dptr);
+        if (!cuGraphInstantiateWithFlags(&exec, made, 0)) {
+            OK(cuGraphLaunch(exec, streams[1]));
+            cuGraphExecDestroy(exec);
+        }
+    }
+    return HANDLE(made);
+}
+
+static CUresult use_graph_memory(uintptr_t handle)
+{
+    uint64_t used;
+    OK(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+    CUresult result = cuMemFreeAsync(atomic_load(&left_out), streams[1]);
+    return result ? result : cuGraphDestroy((CUgraph)handle);
+}
+
 static const struct kind {
     uintptr_t (*make)(void);
     CUresult (*use)(uintptr_t handle), (*end)(uintptr_t handle);
@@ -543,7 +575,7 @@ static const struct kind {
     {make_exec, use_exec, end_exec},          {make_pool, use_pool, end_pool},
     {make_memory, use_memory, end_memory},    {make_array, use_array, end_array},
     {make_created, use_created, end_created}, {make_link, use_link, end_link},
-    {make_user, use_user, end_user},
+    {make_user, use_user, end_user},          {make_graph_memory, use_graph_memory, end_graph},
 };
 static const struct kind *kind;
 static atomic_uintptr_t handle_of_all;
@@ -648,6 +680,168 @@ START_TEST(captured_while_used)
 {
     start();
     at_once(capture_or_use);
+    OK(cuCtxSynchronize());
+}
+END_TEST
+
+/* ---- settings that some change while others read them ---- */
+
+static CUdeviceptr managed;
+static CUmemoryPool pool;
+static CUkernel listed;
+
+enum { MANAGED = 1 << 16 };
+
+static void change_context(void)
+{
+    OK(cuCtxSetFlags(CU_CTX_SCHED_SPIN));
+    OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048));
+    OK(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1));
+    OK(cuDevicePrimaryCtxSetFlags_v2(0, CU_CTX_SCHED_YIELD));
+}
+
+static void read_context(void)
+{
+    unsigned flags;
+    int active;
+    size_t limit;
+    CUfunc_cache config;
+    OK(cuCtxGetFlags(&flags));
+    OK(cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE));
+    OK(cuCtxGetCacheConfig(&config));
+    OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+    OK(launch(count, counter, streams[1]));
+}
+
+static void change_stream(void)
+{
+    const CUlaunchAttributeValue priority = {.priority = -1}, domain = {.memSyncDomain = 1},
+                                 policy = {.syncPolicy = CU_SYNC_POLICY_YIELD},
+                                 window = {.accessPolicyWindow = {.num_bytes = 64}},
+                                 map = {.memSyncDomainMap = {1, 2}};
+    OK(cuStreamSetAttribute(streams[1], CU_LAUNCH_ATTRIBUTE_PRIORITY, &priority));
+    OK(cuStreamSetAttribute(streams[1], CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &domain));
+    OK(cuStreamSetAttribute(streams[1], CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &policy));
+    OK(cuStreamSetAttribute(streams[1], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &window));
+    OK(cuStreamSetAttribute(streams[1], CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &map));
+    OK(cuStreamCopyAttributes(streams[1], streams[2]));
+}
+
+static void read_stream(void)
+{
+    static const CUlaunchAttributeID all[] = {
+        CU_LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+        CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP};
+    CUlaunchAttributeValue value;
+    int priority;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        OK(cuStreamGetAttribute(streams[1], all[i], &value));
+    OK(cuStreamGetPriority(streams[1], &priority));
+    OK(cuStreamCopyAttributes(streams[2], streams[1]));
+}
+
+static void change_memory(void)
+{
+    const unsigned on = 1;
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    uint64_t threshold = 1 << 20;
+    OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, counter));
+    OK(cuMemAdvise(managed, MANAGED / 2, CU_MEM_ADVISE_SET_READ_MOSTLY, 0));
+    OK(cuMemPrefetchAsync(managed, MANAGED / 4, 0, streams[1]));
+    OK(cuMemPoolSetAccess(pool, &access, 1));
+    OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+}
+
+static void read_memory(void)
+{
+    unsigned is_on;
+    int advice;
+    uint64_t threshold;
+    CUmemAccess_flags access;
+    CUmemLocation place = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    OK(cuPointerGetAttribute(&is_on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, counter));
+    OK(cuMemRangeGetAttribute(&advice, sizeof advice, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, managed, MANAGED));
+    OK(cuMemPoolGetAccess(&access, pool, &place));
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+}
+
+static void change_function(void)
+{
+    OK(cuFuncSetBlockShape(count, BLOCK, 1, 1));
+    OK(cuFuncSetSharedSize(count, 64));
+    OK(cuParamSetSize(count, sizeof counter));
+    OK(cuParamSetv(count, 0, &counter, sizeof counter));
+    OK(cuFuncSetAttribute(count, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 50));
+    OK(cuFuncLoad(count));
+    OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024, listed, 0));
+}
+
+static void read_function(void)
+{
+    int value;
+    OK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, count));
+    OK(cuFuncIsLoaded(&value, count));
+    OK(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, listed, 0));
+    OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, count, BLOCK, 64));
+    OK(cuParamSetv(count, 0, &counter, sizeof counter));
+    OK(cuFuncSetBlockShape(count, 1, 1, 1));
+    OK(cuParamSetSize(count, sizeof counter));
+    OK(cuLaunchGridAsync(count, GRID, 1, streams[1]));
+}
+
+/* The primary context of the other device comes and goes: here it is asked for what needs no context. */
+static void change_primary(void)
+{
+    CUcontext other;
+    OK(cuDevicePrimaryCtxRetain(&other, 1));
+    OK(cuDevicePrimaryCtxReset_v2(1));
+    OK(cuDevicePrimaryCtxRelease_v2(1));
+}
+
+static void read_primary(void)
+{
+    int value;
+    unsigned flags;
+    unsigned long long id;
+    CUcontext other;
+    size_t limit;
+    cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, listed, 1);
+    OK(cuDevicePrimaryCtxRetain(&other, 1));
+    OK(cuCtxPushCurrent_v2(other));
+    cuCtxGetFlags(&flags);
+    cuCtxGetId(other, &id);
+    cuCtxGetApiVersion(other, &flags);
+    cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE);
+    cuStreamSynchronize(NULL);
+    OK(cuCtxPopCurrent_v2(&other));
+    OK(cuDevicePrimaryCtxRelease_v2(1));
+}
+
+static const struct {
+    void (*change)(void), (*read)(void);
+} settings[] = {
+    {change_context, read_context},   {change_stream, read_stream},   {change_memory, read_memory},
+    {change_function, read_function}, {change_primary, read_primary},
+};
+static size_t setting;
+
+static void *read_or_set(void *arg)
+{
+    OK(cuCtxSetCurrent(context));
+    for (int round = 0; round < 10 * ROUNDS; round++)
+        (intptr_t) arg % 2 ? settings[setting].change() : settings[setting].read();
+    return NULL;
+}
+
+START_TEST(set_while_read)
+{
+    start();
+    OK(cuMemAllocManaged(&managed, MANAGED, CU_MEM_ATTACH_GLOBAL));
+    OK(cuLibraryGetKernel(&listed, library, "count"));
+    pool = (CUmemoryPool)make_pool();
+    setting = (size_t)_i;
+    at_once(read_or_set);
     OK(cuCtxSynchronize());
 }
 END_TEST
@@ -828,6 +1022,7 @@ int main(void)
     tcase_add_test(cases, graph_changed_while_used);
     tcase_add_test(cases, forked_among_threads);
     tcase_add_loop_test(cases, destroyed_while_used, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(cases, set_while_read, 0, sizeof settings / sizeof *settings);
     Suite *suite = suite_create("softcuda threads");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
