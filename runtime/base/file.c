@@ -39,15 +39,18 @@ kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_dat
     if (status)
         return status;
     kr__text text = {0};
+    bool too_long = bytes > most_bytes;
     char chunk[8 << 10]; /* callers may have small stacks */
     ssize_t n = 0;
-    while (text.bytes <= most_bytes && ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)))
-        if (n > 0)
+    while (!too_long && !text.failed &&
+           ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)))
+        if (n > 0) {
             kr__text_add_bytes(&text, chunk, (size_t)n);
+            too_long = text.bytes > most_bytes;
+        }
     const int number = errno;
     close(fd);
     kr__text_add_bytes(&text, "", 0);
-    const bool too_long = text.bytes > most_bytes;
     if (n >= 0 && !text.failed && !too_long) {
         *ret_data = text.data;
         *ret_bytes = text.bytes;
@@ -58,7 +61,7 @@ kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_dat
     if (n < 0)
         return KR_FAIL_ERRNO(err, KR_IO, number, "cannot read %s", path);
     return failed ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "%s does not fit into host memory", path)
-                  : KR_FAIL(err, KR_IO, "%s has more than %zu bytes", path, most_bytes);
+                  : KR_FAIL_ERRNO(err, KR_IO, EFBIG, "%s has more than %zu bytes", path, most_bytes);
 }
 
 kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr_error *err)

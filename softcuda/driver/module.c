@@ -490,10 +490,14 @@ void sc_module_unload(sc_module *module)
 
 CUresult sc_module_file(const char *path, char **ret_data, size_t *ret_bytes)
 {
+    const size_t most_bytes = INT32_MAX; /* no image is so large */
     kr_error err;
-    if (kr__file_read(path, ret_data, ret_bytes, &err) == KR_OK)
+    const kr_status status = kr__file_read_most(path, most_bytes, ret_data, ret_bytes, &err);
+    if (status == KR_OK)
         return CUDA_SUCCESS;
-    return err.code == EISDIR ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
+    return err.code == EISDIR || err.code == EFBIG || status == KR_OUT_OF_HOST_MEMORY
+               ? CUDA_ERROR_OUT_OF_MEMORY
+               : CUDA_ERROR_FILE_NOT_FOUND;
 }
 
 sc_function *sc_module_function(sc_module *module, const char *name)

@@ -134,7 +134,8 @@ static CUresult submit(CUstream handle, unsigned n, const CUstreamBatchMemOpPara
         sc_work_create(sizeof *work + n * sizeof *ops, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, run_values, NULL);
     if (work) {
         work->n = n;
-        memcpy(work->ops, ops, n * sizeof *ops);
+        if (n)
+            memcpy(work->ops, ops, n * sizeof *ops);
     }
     return sc_stream_submit(stream, (sc_work *)work, false);
 }

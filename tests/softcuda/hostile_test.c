@@ -195,6 +195,26 @@ START_TEST(memory_of_another_context_freed_under_a_kernel)
 }
 END_TEST
 
+/* ---- files ---- */
+
+/* A file of a tebibyte, none of which is on the disk. */
+START_TEST(a_file_larger_than_any_image)
+{
+    char path[] = "/tmp/hostile_test.XXXXXX";
+    CUmodule module;
+    CUlibrary library;
+    start("sm_90");
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    if (ftruncate(file, (off_t)1 << 40) == 0) {
+        IS(OUT_OF_MEMORY, cuModuleLoad(&module, path));
+        IS(OUT_OF_MEMORY, cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+    }
+    unlink(path);
+    close(file);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -205,6 +225,7 @@ int main(void)
         a_fill_of_memory_that_is_gone,
         memory_unmapped_under_a_kernel,
         memory_of_another_context_freed_under_a_kernel,
+        a_file_larger_than_any_image,
     };
     return run_tests("softcuda hostile", tests, KR_COUNT(tests)) != 0;
 }
