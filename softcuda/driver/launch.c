@@ -50,9 +50,27 @@ static CUresult fault_code(sc_fault_kind kind)
         return CUDA_ERROR_OUT_OF_MEMORY;
     case SC_FAULT_TRAP:
     case SC_FAULT_STACK:
+    case SC_FAULT_CALLED_OFF: /* the fault that did it is the one that counts */
         break;
     }
     return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+/* A fault ends what runs beside it too, which nobody could ask for any more. */
+static bool is_lost(void)
+{
+    return atomic_load_explicit(&sc_lost, memory_order_relaxed) != CUDA_SUCCESS;
+}
+
+static void tell(const sc_fault *fault)
+{
+    if (fault->line)
+        sc_say("%s: block (%u,%u,%u), thread (%u,%u,%u), PTX line %u: %s", fault->kernel, fault->block[0],
+               fault->block[1], fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2],
+               fault->line, fault->text);
+    else
+        sc_say("%s: block (%u,%u,%u): %s", fault->kernel, fault->block[0], fault->block[1], fault->block[2],
+               fault->text);
 }
 
 static CUresult run_launch(sc_work *work)
@@ -62,13 +80,8 @@ static CUresult run_launch(sc_work *work)
     TRY(sc_launch_fault(sc_program_kernel(launch->launch.program, (size_t)launch->launch.kernel)->name));
     if (sc_run(&launch->launch, &fault, NULL))
         return CUDA_SUCCESS;
-    if (sc_logging() && fault.line)
-        sc_say("%s: block (%u,%u,%u), thread (%u,%u,%u), PTX line %u: %s", fault.kernel, fault.block[0],
-               fault.block[1], fault.block[2], fault.thread[0], fault.thread[1], fault.thread[2], fault.line,
-               fault.text);
-    else if (sc_logging())
-        sc_say("%s: block (%u,%u,%u): %s", fault.kernel, fault.block[0], fault.block[1], fault.block[2],
-               fault.text);
+    if (sc_logging() && fault.kind != SC_FAULT_CALLED_OFF)
+        tell(&fault);
     CUresult code = fault_code(fault.kind);
     return code ? code : CUDA_ERROR_LAUNCH_FAILED;
 }
@@ -245,6 +258,7 @@ static CUresult make_work(sc_function *function, const launch_shape *shape, void
         .grid_id = sc_next_id(),
         .budget = sc_setting_value(SC_SETTING_BUDGET),
         .shuffle_seed = sc_setting_value(SC_SETTING_SHUFFLE),
+        .called_off = is_lost,
     };
     *ret_work = work;
     return CUDA_SUCCESS;

@@ -203,6 +203,7 @@ static void report_deadlock(sc_block *block)
     sc__job_fault(block->job, &fault);
 }
 
+/* After each visit: what was done, and whether it may go on. */
 static void collect_counts(sc_block *block)
 {
     uint64_t threads = 0;
@@ -214,6 +215,8 @@ static void collect_counts(sc_block *block)
     }
     block->worker->thread_instructions += threads;
     sc_job *job = block->job;
+    if (job->launch->called_off && job->launch->called_off())
+        sc__job_fault(job, &(sc_fault){.kind = SC_FAULT_CALLED_OFF});
     if (job->launch->budget && atomic_fetch_add(&job->spent, threads) + threads > job->launch->budget) {
         sc_fault fault = fault_of_block(block, SC_FAULT_TIMEOUT);
         kr__format(fault.text, sizeof fault.text, "the budget of %" PRIu64 " thread instructions is spent",

@@ -126,7 +126,8 @@ typedef enum sc_fault_kind {
     SC_FAULT_STACK,               /* 719 */
     SC_FAULT_TIMEOUT,             /* 702: instruction budget spent */
     SC_FAULT_DEADLOCK,            /* nobody can run: 702 with the waiters in text */
-    SC_FAULT_NO_MEMORY
+    SC_FAULT_NO_MEMORY,
+    SC_FAULT_CALLED_OFF
 } sc_fault_kind;
 
 typedef struct sc_fault {
@@ -150,8 +151,9 @@ typedef struct sc_launch {
     size_t malloc_heap_bytes;
     size_t stack_bytes; /* where the program does not tell how much a thread takes */
     uint64_t grid_id;
-    uint64_t budget;       /* thread-instructions; 0: no limit */
-    uint64_t shuffle_seed; /* 0: natural order; else blocks and warps run in a shuffled order */
+    uint64_t budget;          /* thread-instructions; 0: no limit */
+    uint64_t shuffle_seed;    /* 0: natural order; else blocks and warps run in a shuffled order */
+    bool (*called_off)(void); /* from when it says so on the grid is ended; NULL: never */
 } sc_launch;
 
 typedef struct sc_run_stats {

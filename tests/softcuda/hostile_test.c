@@ -195,6 +195,24 @@ START_TEST(memory_of_another_context_freed_under_a_kernel)
 }
 END_TEST
 
+/* ---- kernels without an end ---- */
+
+/* A fault of another kernel ends it: else no context that it runs in could be ended. */
+START_TEST(a_kernel_without_an_end_ends_with_a_fault)
+{
+    static const char trap[] = HEADER ".visible .entry fault() { trap; }\n";
+    CUcontext own = start("sm_90,sm_90"), other;
+    volatile unsigned *flag = pinned_zeros(2);
+    begin_writing(zeros(1), flag, stream_alone());
+    OK(cuCtxCreate_v2(&other, 0, 1));
+    OK(cuLaunchKernel(load(trap, "fault"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    IS(LAUNCH_FAILED, cuCtxSynchronize());
+    OK(cuCtxSetCurrent(own));
+    IS(LAUNCH_FAILED, cuCtxSynchronize());
+    OK(cuDevicePrimaryCtxReset_v2(0));
+}
+END_TEST
+
 /* ---- files ---- */
 
 /* A file of a tebibyte, none of which is on the disk. */
@@ -225,6 +243,7 @@ int main(void)
         a_fill_of_memory_that_is_gone,
         memory_unmapped_under_a_kernel,
         memory_of_another_context_freed_under_a_kernel,
+        a_kernel_without_an_end_ends_with_a_fault,
         a_file_larger_than_any_image,
     };
     return run_tests("softcuda hostile", tests, KR_COUNT(tests)) != 0;
