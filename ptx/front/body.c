@@ -776,10 +776,7 @@ static void call_prototype(ptx_parser *p, ptx_text label_text, unsigned line)
         return;
     if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, function, false, false))
         return;
-    if (kr__ptx_is_word(&p->token, PTX_TEXT(".noreturn"))) {
-        function->noreturn = true;
-        kr__ptx_advance(p);
-    }
+    kr__ptx_noreturn(p, function);
     kr__ptx_expect(p, ';');
 }
 

@@ -439,7 +439,8 @@ ptx_space kr__ptx_space_at(const ptx_parser *p); /* GENERIC: at none */
 bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to);
 ptx_variable *kr__ptx_new_variable(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line);
 bool kr__ptx_dimensions(ptx_parser *p, ptx_variable *variable, ptx_shape *ret);
-void kr__ptx_check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line);
+bool kr__ptx_attributes(ptx_parser *p, bool of_variable, ptx_declaration *to); /* from the parenthesis on */
+void kr__ptx_check_type(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line);
 bool kr__ptx_skip_opaque(ptx_parser *p);
 /* `.global .align 4 .b8 name[64] = {...}, more;` from the state space on. */
 void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
@@ -447,6 +448,7 @@ void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage);
 bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, bool declare);
 void kr__ptx_function(ptx_parser *p, ptx_linkage linkage); /* from .entry or .func on */
 void kr__ptx_alias(ptx_parser *p);
+bool kr__ptx_noreturn(ptx_parser *p, ptx_function *function);
 ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last); /* returns where the next goes */
 /* A mark of what stands from `begin` to before the current token. */
 ptx_mark **kr__ptx_mark(ptx_parser *p, const char *begin, ptx_mark **last);

@@ -4,6 +4,28 @@
 
 #include <string.h>
 
+static void check_parameter(ptx_parser *p, const ptx_function *function, const ptx_variable *variable,
+                            bool is_open)
+{
+    const unsigned line = variable->line;
+    const bool is_register = variable->space == PTX_SPACE_REG, is_opaque = variable->type >= PTX_TEXREF;
+    if (variable->is_pointer && !function->is_entry)
+        kr__ptx_error(p, line, "Illegal placement of kernel parameter attribute");
+    if (is_opaque && !is_register && !function->is_entry)
+        kr__ptx_error(p, line, "Variable '%s' cannot be allocated in .param state space", variable->name);
+    if (is_register && function->is_entry)
+        kr__ptx_error(p, line, "Entry parameter '%s' must have .param state space", variable->name);
+    else if (is_register && variable->is_array)
+        kr__ptx_error(p, line, "Variable '%s' cannot be allocated into a register", variable->name);
+    else if (is_register && (variable->vector || variable->type == PTX_PRED))
+        kr__ptx_unsupported(p, line, "Parameter '%s' in a vector register or a predicate is not supported",
+                            variable->name);
+    if (is_open)
+        kr__ptx_has(p, line, "Unsized Array Parameter", 60, 30);
+    if (is_open && function->is_entry)
+        kr__ptx_error(p, line, "Parameter to entry function cannot be an incomplete array.");
+}
+
 static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, bool declare,
                       ptx_variable **ret)
 {
@@ -24,23 +46,10 @@ static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, 
     if (!variable || !kr__ptx_dimensions(p, variable, &array))
         return false;
     variable->is_parameter = true;
-    if (of.type == PTX_PRED && of.space == PTX_SPACE_PARAM)
-        kr__ptx_check_declaration(p, &of, text, line);
-    if (of.is_pointer && !function->is_entry)
-        kr__ptx_error(p, line, "Illegal placement of kernel parameter attribute");
-    if (of.vector && of.space == PTX_SPACE_PARAM)
-        kr__ptx_error(p, line, "Variable '%s' cannot be allocated in .param state space", variable->name);
     if (array.is_open)
         variable->bytes = 0;
-    if (of.space == PTX_SPACE_REG && function->is_entry)
-        kr__ptx_error(p, line, "Entry parameter '%s' must have .param state space", variable->name);
-    else if (of.space == PTX_SPACE_REG && variable->is_array)
-        kr__ptx_error(p, line, "Variable '%s' cannot be allocated into a register", variable->name);
-    else if (of.space == PTX_SPACE_REG && (of.vector || of.type == PTX_PRED))
-        kr__ptx_unsupported(p, line, "Parameter '%s' in a vector register or a predicate is not supported",
-                            variable->name);
-    if (array.is_open && function->is_entry)
-        kr__ptx_error(p, line, "Parameter to entry function cannot be an incomplete array.");
+    kr__ptx_check_type(p, &of, text, line);
+    check_parameter(p, function, variable, array.is_open);
     const bool is_nameless = !strcmp(variable->name, "_");
     if (declare && is_nameless && !function->is_entry)
         kr__ptx_error(p, line, "Illegal parameter name '_'");
@@ -131,21 +140,33 @@ static void conflict(ptx_parser *p, const char *one, const char *other)
     kr__ptx_error(p, p->token.line, "Conflicting directives: %s and %s cannot both be specified", one, other);
 }
 
+/* .noreturn, if it stands here. */
+bool kr__ptx_noreturn(ptx_parser *p, ptx_function *function)
+{
+    const unsigned line = p->token.line;
+    if (!kr__ptx_accept_dotted(p, ".noreturn"))
+        return false;
+    function->noreturn = true;
+    kr__ptx_has(p, line, ".noreturn", 64, 30);
+    return true;
+}
+
 static bool directives(ptx_parser *p, ptx_function *function)
 {
     unsigned minimum[3] = {0}, maxnreg[3] = {0}, rank[3] = {0};
     const struct {
         const char *text;
         unsigned *to; /* NULL: says nothing more */
+        uint8_t isa, sm;
     } words[] = {
-        {".maxntid", function->maxntid},
-        {".reqntid", function->reqntid},
-        {".reqnctapercluster", function->reqnctapercluster},
-        {".minnctapersm", minimum},
-        {".maxnreg", maxnreg},
-        {".maxclusterrank", rank},
-        {".explicitcluster", NULL},
-        {".blocksareclusters", NULL},
+        {".maxntid", function->maxntid, 0, 0},
+        {".reqntid", function->reqntid, 0, 0},
+        {".reqnctapercluster", function->reqnctapercluster, 78, 90},
+        {".minnctapersm", minimum, 0, 0},
+        {".maxnreg", maxnreg, 0, 0},
+        {".maxclusterrank", rank, 78, 90},
+        {".explicitcluster", NULL, 78, 90},
+        {".blocksareclusters", NULL, 90, 90},
     };
     ptx_mark **last = &function->pragmas;
     while (p->token.kind == PTX_TOKEN_DOTTED) {
@@ -153,6 +174,7 @@ static bool directives(ptx_parser *p, ptx_function *function)
         while (i < KR_COUNT(words) && !kr__ptx_at_dotted(p, words[i].text))
             i++;
         if (i < KR_COUNT(words)) {
+            kr__ptx_has(p, p->token.line, words[i].text, words[i].isa, words[i].sm);
             kr__ptx_advance(p);
             if (words[i].to && !triple(p, words[i].text, words[i].to))
                 return false;
@@ -160,9 +182,7 @@ static bool directives(ptx_parser *p, ptx_function *function)
             function->blocksareclusters |= !strcmp(words[i].text, ".blocksareclusters");
         } else if (kr__ptx_at_dotted(p, ".pragma")) {
             last = kr__ptx_pragma(p, last);
-        } else if (!function->is_entry && kr__ptx_accept_dotted(p, ".noreturn")) {
-            function->noreturn = true;
-        } else {
+        } else if (function->is_entry || !kr__ptx_noreturn(p, function)) {
             break;
         }
     }
@@ -220,6 +240,13 @@ static void check_linkage(ptx_parser *p, const ptx_function *known, const ptx_fu
         known->linkage == again->linkage || (known->linkage != PTX_LINK_EXTERN && !again->linkage);
     if (!p->linked && !is_same)
         kr__ptx_error(p, again->line, "Inconsistent redefinition of variable '%s'", known->name);
+    for (size_t i = 0; i < KR_COUNT(known->uuid) && known->is_unified; i++)
+        if (known->uuid[i] != again->uuid[i])
+            kr__ptx_error(
+                p, again->line,
+                "Mismatch between declaration and definition of function '%s', unified identifier-%zu "
+                "differ",
+                known->name, i + 1);
 }
 
 /* The function object of a name: a definition fills that of its declarations, which calls already point to.
@@ -282,10 +309,25 @@ static void body_or_end(ptx_parser *p, ptx_function *function, const ptx_functio
     p->n_variables = n;
 }
 
+/* .attribute(.unified(1, 2)), if it stands here. */
+static bool unified(ptx_parser *p, ptx_function *function)
+{
+    ptx_declaration of = {0};
+    if (!kr__ptx_accept_dotted(p, ".attribute"))
+        return true;
+    if (!kr__ptx_attributes(p, false, &of))
+        return false;
+    function->is_unified = of.is_unified;
+    memcpy(function->uuid, of.uuid, sizeof function->uuid);
+    return true;
+}
+
 void kr__ptx_function(ptx_parser *p, ptx_linkage linkage)
 {
     ptx_function head = {.is_entry = kr__ptx_at_dotted(p, ".entry"), .linkage = linkage};
     kr__ptx_advance(p);
+    if (!head.is_entry && !unified(p, &head))
+        return;
     ptx_text text;
     ptx_block *const module = p->block;
     if (!kr__ptx_push_block(p))
@@ -310,6 +352,10 @@ void kr__ptx_function(ptx_parser *p, ptx_linkage linkage)
         return;
     head.name = known->name;
     head.next = known->next;
+    if (known->is_unified && !head.is_unified) {
+        head.is_unified = true;
+        memcpy(head.uuid, known->uuid, sizeof head.uuid);
+    }
     if (known->is_declared) {
         check_linkage(p, known, &head);
         check_prototypes(p, known, &head);

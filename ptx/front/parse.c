@@ -59,6 +59,7 @@ ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last)
 static void file(ptx_parser *p)
 {
     const char *begin = p->token.text.at;
+    const unsigned line = p->token.line;
     int64_t index, ignored;
     kr__ptx_advance(p);
     ptx_file *entry = kr__ptx_new(p, sizeof *entry);
@@ -73,6 +74,8 @@ static void file(ptx_parser *p)
     if (!entry->name)
         entry->name = "";
     kr__ptx_advance(p);
+    if (kr__ptx_is_mark(&p->token, ','))
+        kr__ptx_has(p, line, "timestamp and filesize in .file directive", 32, 0);
     while (kr__ptx_accept(p, ',') && kr__ptx_integer(p, &ignored))
         ;
     *p->last_file = entry;
@@ -221,9 +224,13 @@ static ptx_linkage linkage(ptx_parser *p)
                  {".visible", PTX_LINK_VISIBLE},
                  {".weak", PTX_LINK_WEAK},
                  {".common", PTX_LINK_COMMON}};
+    const unsigned line = p->token.line;
     for (size_t i = 0; i < KR_COUNT(words); i++)
-        if (kr__ptx_accept_dotted(p, words[i].text))
+        if (kr__ptx_accept_dotted(p, words[i].text)) {
+            if (words[i].linkage == PTX_LINK_COMMON)
+                kr__ptx_has(p, line, ".common directive", 50, 20);
             return words[i].linkage;
+        }
     return PTX_LINK_NONE;
 }
 

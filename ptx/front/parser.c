@@ -161,37 +161,33 @@ bool kr__ptx_push_block(ptx_parser *p)
     return true;
 }
 
-/* The register of a range in this block that the name is, made now. */
+/* The register of a range in this block that the name is, made now. All digits at its end are its number:
+ * "x12" is 12 of `x<99>`, never 2 of `x1<9>`; "x02" is not 2 of `x<9>`. */
 static ptx_name *materialise(ptx_parser *p, ptx_block *block, ptx_text text, uint32_t hash)
 {
+    enum { MOST_DIGITS = 10 };
     size_t digits = 0;
+    uint64_t number = 0;
     while (digits < text.bytes && text.at[text.bytes - 1 - digits] >= '0' &&
            text.at[text.bytes - 1 - digits] <= '9')
         digits++;
-    /* "x12" may be 2 of `x1<9>` or 12 of `x<99>`, but "x02" is not 2 of `x<9>`. */
-    for (size_t n = 1; n <= digits && n <= 9; n++) {
-        const ptx_text prefix = {text.at, text.bytes - n};
-        if (n > 1 && text.at[prefix.bytes] == '0')
-            continue;
-        ptx_name *name = kr__ptx_find_name(&block->names, prefix, kr__ptx_hash(prefix));
-        if (!name || name->kind != PTX_NAME_RANGE)
-            continue;
-        uint64_t number = 0;
-        for (size_t i = prefix.bytes; i < text.bytes; i++)
-            number = number * 10 + (unsigned)(text.at[i] - '0');
-        const ptx_range *range = name->thing;
-        if (number >= range->n)
-            continue;
-        name = kr__ptx_add_name(&p->module->arena, &block->names, text, hash, PTX_NAME_REGISTER);
-        if (name)
-            kr__ptx_make_register(p, name, range->type, range->vector);
-        if (!name || !name->thing)
-            return NULL;
-        if (!range->vector)
-            ((ptx_register *)name->thing)->is_of_range = true;
-        return name;
-    }
-    return NULL;
+    const ptx_text prefix = {text.at, text.bytes - digits};
+    if (!digits || digits > MOST_DIGITS || (digits > 1 && text.at[prefix.bytes] == '0'))
+        return NULL;
+    ptx_name *name = kr__ptx_find_name(&block->names, prefix, kr__ptx_hash(prefix));
+    const ptx_range *range = name && name->kind == PTX_NAME_RANGE ? name->thing : NULL;
+    for (size_t i = prefix.bytes; i < text.bytes; i++)
+        number = number * 10 + (unsigned)(text.at[i] - '0');
+    if (!range || number >= range->n)
+        return NULL;
+    name = kr__ptx_add_name(&p->module->arena, &block->names, text, hash, PTX_NAME_REGISTER);
+    if (name)
+        kr__ptx_make_register(p, name, range->type, range->vector);
+    if (!name || !name->thing)
+        return NULL;
+    if (!range->vector)
+        ((ptx_register *)name->thing)->is_of_range = true;
+    return name;
 }
 
 static ptx_name *find_in(ptx_parser *p, ptx_block *block, ptx_text text, uint32_t hash)

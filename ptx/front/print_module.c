@@ -162,6 +162,11 @@ static void print_initial(writer *w, const ptx_variable *variable)
     kr__text_add(w->to, "%s", variable->is_array ? "}" : "");
 }
 
+static void print_unified(writer *w, const uint64_t uuid[2])
+{
+    kr__text_add(w->to, " .attribute(.unified(%" PRIu64 ", %" PRIu64 "))", uuid[0], uuid[1]);
+}
+
 /* From the state space to the name and its array. */
 static void print_declaration(writer *w, const ptx_variable *variable)
 {
@@ -170,8 +175,7 @@ static void print_declaration(writer *w, const ptx_variable *variable)
     if (variable->is_managed)
         kr__text_add(w->to, " .attribute(.managed)");
     if (variable->is_unified)
-        kr__text_add(w->to, " .attribute(.unified(%" PRIu64 ", %" PRIu64 "))", variable->uuid[0],
-                     variable->uuid[1]);
+        print_unified(w, variable->uuid);
     if (variable->alignment != element)
         kr__text_add(w->to, " .align %u", variable->alignment);
     if (variable->vector)
@@ -224,7 +228,10 @@ static void print_prototype(writer *w, const ptx_function *function, const char 
 
 static void print_head(writer *w, const ptx_function *function)
 {
-    kr__text_add(w->to, "%s%s", linkages[function->linkage], function->is_entry ? ".entry " : ".func ");
+    kr__text_add(w->to, "%s%s", linkages[function->linkage], function->is_entry ? ".entry" : ".func");
+    if (function->is_unified)
+        print_unified(w, function->uuid);
+    kr__text_add(w->to, " ");
     print_prototype(w, function, named(w, function, function->name));
     if (function->noreturn)
         kr__text_add(w->to, " .noreturn");
@@ -365,15 +372,19 @@ static range *add_range(writer *w, ptx_names *ranges, range **first, ptx_text pr
     return made;
 }
 
+/* A range declares its registers' names and its own. */
 static void mix(const ptx_names *ranges, const ptx_names *others)
 {
     ptx_text prefix;
     uint32_t number;
     for (uint32_t i = 0; i < others->capacity; i++) {
         const ptx_name *other = &others->slots[i];
-        range *of = other->kind && other->kind != PTX_NAME_RANGE && split(other->text, &prefix, &number)
-                        ? find_range(ranges, prefix)
-                        : NULL;
+        if (!other->kind || other->kind == PTX_NAME_RANGE)
+            continue;
+        range *of = find_range(ranges, other->text);
+        if (of)
+            of->is_mixed = true;
+        of = split(other->text, &prefix, &number) ? find_range(ranges, prefix) : NULL;
         if (of)
             of->is_mixed |= number < of->n;
     }

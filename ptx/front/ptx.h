@@ -352,6 +352,8 @@ struct ptx_function {
     bool is_entry;
     bool has_body;
     bool noreturn;
+    bool is_unified; /* .attribute(.unified(uuid[0], uuid[1])) */
+    uint64_t uuid[2];
     bool is_declared; /* its parameters are known */
     ptx_linkage linkage;
     size_t n_params, n_returns;

@@ -2,6 +2,8 @@
 /* Declarations of variables and registers, with their initial values. */
 #include "ptx/front/front.h"
 
+#define BIT(type) (1ull << PTX_##type)
+
 static const struct {
     const char *text;
     ptx_space space;
@@ -51,14 +53,14 @@ static bool pointer(ptx_parser *p, ptx_declaration *to)
 }
 
 /* .attribute(.managed, .unified(19, 95)) */
-static bool attributes(ptx_parser *p, ptx_declaration *to)
+bool kr__ptx_attributes(ptx_parser *p, bool of_variable, ptx_declaration *to)
 {
     if (!kr__ptx_expect(p, '('))
         return false;
     do {
         const unsigned line = p->token.line;
         int64_t half[2];
-        if (kr__ptx_accept_dotted(p, ".managed")) {
+        if (of_variable && kr__ptx_accept_dotted(p, ".managed")) {
             to->is_managed = true;
             kr__ptx_has(p, line, ".managed", 40, 30);
         } else if (kr__ptx_accept_dotted(p, ".unified")) {
@@ -77,12 +79,17 @@ static bool attributes(ptx_parser *p, ptx_declaration *to)
     return kr__ptx_expect(p, ')');
 }
 
+/* Types that the assembler knows as modifiers of instructions alone. */
+static const uint64_t words_of_instructions = BIT(BF16) | BIT(BF16X2) | BIT(TF32) | BIT(B1) | BIT(U2) |
+                                              BIT(S2) | BIT(U4) | BIT(S4) | BIT(E2M1) | BIT(E2M3) |
+                                              BIT(E3M2) | BIT(UE8M0) | BIT(UE4M3);
+
 /* .align N, .attribute(...), .v4: in any number; then the type, and .ptr */
 bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
 {
     while (p->token.kind == PTX_TOKEN_DOTTED) {
         const ptx_type type = kr__ptx_type_named(p->token.text);
-        if (type) {
+        if (type && !(words_of_instructions >> type & 1)) {
             to->type = type;
             kr__ptx_advance(p);
             return pointer(p, to);
@@ -91,7 +98,7 @@ bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
             if (!alignment(p, &to->alignment))
                 return false;
         } else if (kr__ptx_accept_dotted(p, ".attribute")) {
-            if (!attributes(p, to))
+            if (!kr__ptx_attributes(p, true, to))
                 return false;
         } else if (kr__ptx_at_dotted(p, ".v2") || kr__ptx_at_dotted(p, ".v4")) {
             to->vector = (unsigned)(p->token.text.at[2] - '0');
@@ -391,27 +398,51 @@ static void append(ptx_parser *p, ptx_variable *variable)
     p->last_variable = &variable->next;
 }
 
-/* Which types the space has. */
-void kr__ptx_check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line)
+/* Types of instructions only: no variable has them. */
+static const uint64_t instruction_types = BIT(E4M3) | BIT(E5M2) | BIT(E4M3X2) | BIT(E5M2X2) | BIT(U16X2) |
+                                          BIT(S16X2) | BIT(F32X2) | BIT(E2M1X2) | BIT(E2M3X2) | BIT(E3M2X2) |
+                                          BIT(UE8M0X2) | BIT(E2M1X4) | BIT(E2M3X4) | BIT(E3M2X4) |
+                                          BIT(E4M3X4) | BIT(E5M2X4);
+static const uint64_t opaque_types = BIT(TEXREF) | BIT(SAMPLERREF) | BIT(SURFREF);
+
+/* May something in this space have the type? */
+void kr__ptx_check_type(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line)
 {
-    static const uint64_t everywhere =
-        ((1ull << PTX_F16X2) - (1ull << PTX_B8)) | 1ull << PTX_F16X2 | 1ull << PTX_F32 | 1ull << PTX_F64;
-    static const uint64_t opaque = 1ull << PTX_TEXREF | 1ull << PTX_SAMPLERREF | 1ull << PTX_SURFREF;
-    const bool is_register = of->space == PTX_SPACE_REG;
+    const bool is_opaque = opaque_types >> of->type & 1;
+    if (of->space == PTX_SPACE_PARAM && (of->vector || of->type == PTX_F16X2))
+        kr__ptx_error(p, line, "Variable '%.*s' cannot be allocated in .param state space", (int)name.bytes,
+                      name.at);
+    if (of->type == PTX_B128)
+        kr__ptx_has(p, line, "Type .b128", 83, 70);
+    if (of->type == PTX_F16X2)
+        kr__ptx_has(p, line, ".f16x2 packed data-type", 42, 53);
     if (of->type == PTX_PRED && of->vector)
         kr__ptx_error(p, line, "Predicate type can only be used to define scalar register variables");
     else if (of->vector * kr__ptx_type_bytes(of->type) > 16)
         kr__ptx_error(p, line, "Vector type too large, exceeds 128 bit limit");
-    else if (of->type == PTX_PRED && !is_register)
+    else if (of->type == PTX_PRED && of->space != PTX_SPACE_REG)
         kr__ptx_error(p, line, "Predicate variable '%.*s' must be in register state space", (int)name.bytes,
                       name.at);
-    else if (!((everywhere | (is_register ? 1ull << PTX_PRED : opaque)) >> of->type & 1))
-        kr__ptx_error(p, line, "Illegal type '.%s' for variable declaration", kr__ptx_type_name(of->type));
-    else if (of->is_managed && of->space != PTX_SPACE_GLOBAL)
-        kr__ptx_error(p, line, "Illegal attribute '.managed' for symbol '%.*s'", (int)name.bytes, name.at);
-    else if (p->function)
+    else if (instruction_types >> of->type & 1)
+        kr__ptx_error(p, line, "Type .%s may only be used as an instruction type",
+                      kr__ptx_type_name(of->type));
+    else if (is_opaque && (p->function || of->space == PTX_SPACE_REG))
+        kr__ptx_error(p, line, "Texture/surface variable must be at module or entry parameter scope");
+    else if (of->type == PTX_SAMPLERREF && !p->module->texmode_independent)
+        kr__ptx_error(p, line, "Instruction or declaration violates .target texmode_unified setting");
+}
+
+/* What else the space asks of a variable or register that is no parameter. */
+static void check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line)
+{
+    const bool is_register = of->space == PTX_SPACE_REG;
+    kr__ptx_check_type(p, of, name, line);
+    if ((of->is_managed || of->is_unified) && of->space != PTX_SPACE_GLOBAL)
+        kr__ptx_error(p, line, "Illegal attribute '.%s' for symbol '%.*s'",
+                      of->is_managed ? "managed" : "unified", (int)name.bytes, name.at);
+    if (p->function)
         return;
-    else if (of->space == PTX_SPACE_REG || of->space == PTX_SPACE_LOCAL)
+    if (is_register || of->space == PTX_SPACE_LOCAL)
         kr__ptx_error(p, line, "Module-scoped variables in %s state space are not allowed with ABI",
                       is_register ? ".reg" : ".local");
     else if (of->space == PTX_SPACE_PARAM)
@@ -425,7 +456,7 @@ static void registers(ptx_parser *p, const ptx_declaration *of)
         ptx_text text;
         if (!kr__ptx_expect_word(p, &text))
             return;
-        kr__ptx_check_declaration(p, of, text, line);
+        check_declaration(p, of, text, line);
         const bool is_range = kr__ptx_accept(p, '<');
         ptx_name *name = kr__ptx_declare(p, text, line, is_range ? PTX_NAME_RANGE : PTX_NAME_REGISTER);
         if (!is_range) {
@@ -504,7 +535,7 @@ void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage)
         } else if (array.is_open) {
             variable->bytes = 0;
         }
-        kr__ptx_check_declaration(p, &of, text, line);
+        check_declaration(p, &of, text, line);
         if (!variable->bytes && linkage != PTX_LINK_EXTERN && of.type != PTX_PRED)
             kr__ptx_error(p, line, "Non-external variable '%s' has incomplete type", variable->name);
         if (is_declared(p, text, variable))

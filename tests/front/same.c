@@ -166,6 +166,9 @@ static bool same_function(const ptx_function *a, const ptx_function *b)
     SAME(same_name(a->name, b->name));
     EQUAL(is_entry);
     EQUAL(has_body);
+    EQUAL(is_unified);
+    EQUAL(uuid[0]);
+    EQUAL(uuid[1]);
     EQUAL(linkage);
     SAME(same_function_name(a->aliased, b->aliased));
     SAME(same_prototype(a, b));

@@ -101,7 +101,7 @@ static bool assemble(const char *text, size_t bytes, const char *target, char **
  * them. And debug information has the lines of the text. */
 static bool same_cubin(const char *a, const char *b)
 {
-    enum { CUDA_SHARED = SHT_LOPROC + 0xa };
+    enum { CUDA_SHARED = SHT_LOPROC + 0xa, CUDA_SHARED_RESERVED = SHT_LOPROC + 0x15 };
     const Elf64_Ehdr *head = (const void *)a, *other = (const void *)b;
     const Elf64_Shdr *s = (const void *)(a + head->e_shoff), *t = (const void *)(b + other->e_shoff);
     bool ok = head->e_shnum == other->e_shnum;
@@ -110,7 +110,8 @@ static bool same_cubin(const char *a, const char *b)
         if (s[i].sh_type == SHT_STRTAB || s[i].sh_type == SHT_SYMTAB || strstr(name, "symtab") ||
             strstr(name, "debug_"))
             continue;
-        const bool is_empty = s[i].sh_type == SHT_NOBITS || s[i].sh_type == CUDA_SHARED;
+        const bool is_empty =
+            s[i].sh_type == SHT_NOBITS || s[i].sh_type == CUDA_SHARED || s[i].sh_type == CUDA_SHARED_RESERVED;
         ok = s[i].sh_size == t[i].sh_size &&
              (is_empty || !memcmp(a + s[i].sh_offset, b + t[i].sh_offset, s[i].sh_size));
         if (!ok)
