@@ -197,9 +197,26 @@ static ptx_type datum_type(const ptx_instr *instr)
     return is_multimem(instr->op) && is_bits && n < KR_COUNT(bits) ? bits[n] : instr->type;
 }
 
-static bool are_alike(const ptx_operand *one, const ptx_operand *other)
+/* PTX_NONE: of bits, which stand beside any others. */
+static ptx_type element_type(const ptx_operand *element)
 {
-    return !one->reg || !other->reg || kr__ptx_agrees(one->reg->type, other->reg->type);
+    if (element->kind == PTX_OPERAND_IMMEDIATE)
+        return element->is_float ? PTX_F32 : PTX_U32;
+    return element->reg && !is(bit_types, element->reg->type) ? element->reg->type : PTX_NONE;
+}
+
+/* No floats right beside integers. */
+static stage alike(verdict *v, const ptx_operand *vector)
+{
+    for (size_t i = 1; i < vector->n_elements; i++) {
+        const ptx_type one = element_type(&vector->elements[i - 1]),
+                       other = element_type(&vector->elements[i]);
+        if (one && other && one != other && !(is_integer(one) && is_integer(other)))
+            return fail(v, OPERANDS,
+                        "Vector with elements of different types are not allowed in %s instruction",
+                        v->title);
+    }
+    return RIGHT;
 }
 
 /* `.v2`: as many elements, each as a plain operand would be. */
@@ -219,12 +236,8 @@ static stage elements(verdict *v, const ptx_operand *operand, size_t argument, p
             is_source ? source(v, element, argument, want, wider) : destination(v, element, want, wider);
         if (got != RIGHT)
             return got;
-        if (is_multimem(v->instr->op) && !are_alike(element, &operand->elements[0]))
-            return fail(v, OPERANDS,
-                        "Vector with elements of different types are not allowed in %s instruction",
-                        v->title);
     }
-    return RIGHT;
+    return is_multimem(v->instr->op) ? alike(v, operand) : RIGHT;
 }
 
 static stage datum(verdict *v, const ptx_operand *operand, size_t argument, ptx_type want, bool wider,
@@ -544,13 +557,19 @@ static stage fragment(verdict *v, const ptx_operand *operand)
         return RIGHT;
     if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
         return mismatch(v);
+    size_t n_registers = 0;
     for (size_t i = 0; i < operand->n_elements; i++) {
         const ptx_operand *element = &operand->elements[i];
+        if (op == PTX_OP_TCGEN05_ST && element->kind == PTX_OPERAND_IMMEDIATE && !element->is_float)
+            continue;
         if (element->kind != PTX_OPERAND_REGISTER || element->reg->type == PTX_PRED ||
             (!is_product && !kr__ptx_agrees(element->reg->type, PTX_B32)))
             return mismatch(v);
+        n_registers++;
     }
-    return RIGHT;
+    if (!n_registers)
+        return mismatch(v);
+    return is_product ? RIGHT : alike(v, operand);
 }
 
 /* A register of so many bits, not a constant. */
@@ -1141,6 +1160,7 @@ static const struct constant_rule {
     {PTX_OP_CP_ASYNC_BULK_PREFETCH, 1, 0, UINT32_MAX, 16},
     {PTX_OP_ST_BULK, 1, 0, INT64_MAX, 8},
     {PTX_OP_ST_BULK, 2, 0, 0, 1},
+    {PTX_OP_TCGEN05_DEALLOC, 1, INT64_MIN, INT64_MAX, 32},
     {PTX_OP_SETMAXNREG_INC, 0, 24, 256, 8},
     {PTX_OP_SETMAXNREG_DEC, 0, 24, 256, 8},
     {PTX_OP_PMEVENT, 0, 0, 15, 1},

@@ -334,6 +334,53 @@ static void check_moved(ptx_parser *p, const ptx_instr *instr, const char *name)
                   name);
 }
 
+/* ---- tcgen05 ---- */
+
+/* Registers that each of .x1, .x2 ... pieces of so many lanes and bits takes; of all of them 128 at most. */
+static void check_lanes(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr, const char *name)
+{
+    enum { MOST = 128 };
+    static const uint8_t registers[] = {[PTX_EXTENT_16X64B] = 1,
+                                        [PTX_EXTENT_16X128B] = 2,
+                                        [PTX_EXTENT_16X256B] = 4,
+                                        [PTX_EXTENT_32X32B] = 1,
+                                        [PTX_EXTENT_16X32BX2] = 1};
+    const size_t n = registers[spelling->values[PTX_KIND_EXTENT]] * (size_t)instr->shape[2];
+    if (n > MOST || (n < 2 && instr->op == PTX_OP_TCGEN05_LD_RED))
+        kr__ptx_error(p, instr->line, "Illegal modifier '.x%u' for instruction '%s'", instr->shape[2], name);
+    else
+        check_size(p, instr, name, instr->op == PTX_OP_TCGEN05_ST ? instr->n_operands - 1u : 0, n);
+}
+
+/* A constant number of columns. */
+static void check_columns(ptx_parser *p, const ptx_instr *instr, const char *name)
+{
+    const ptx_operand *at = &instr->operands[1];
+    if (at->kind == PTX_OPERAND_IMMEDIATE && (at->bits < 32 || at->bits > 512 || (at->bits & (at->bits - 1))))
+        kr__ptx_error(
+            p, instr->line,
+            "Argument 1 of instruction '%s': unexpected value '%lld', expected to be a power of 2 in "
+            "range [32..512]",
+            name, (long long)at->bits);
+}
+
+/* Rows of A are shifted where they are in tensor memory and not kept; D is scaled by 2 to minus so much. */
+static void check_tensor_mma(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
+                             const char *name)
+{
+    const uint8_t collector = spelling->values[PTX_KIND_COLLECTOR];
+    const size_t input = is_sparse(instr) ? 5 : 4,
+                 has_lanes = instr->operands[input].kind == PTX_OPERAND_VECTOR;
+    const size_t scale = input + has_lanes + 1;
+    if ((instr->flags & PTX_ASHIFT) && (collector == PTX_COLLECTOR_FILL || collector == PTX_COLLECTOR_USE))
+        kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.ashift'",
+                      kr__ptx_value_text(PTX_KIND_COLLECTOR, collector));
+    else if ((instr->flags & PTX_ASHIFT) && instr->operands[1].kind != PTX_OPERAND_ADDRESS)
+        kr__ptx_error(p, instr->line, "Illegal modifier '.ashift' for instruction '%s'", name);
+    else if (instr->n_operands == scale + 1 && instr->kind != PTX_MMA_I8)
+        check_selector(p, instr, name, scale, &instr->operands[scale], 16, 1);
+}
+
 void kr__ptx_check_matrix(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
                           const char *title)
 {
@@ -355,6 +402,17 @@ void kr__ptx_check_matrix(ptx_parser *p, const ptx_spelling *spelling, const ptx
     case PTX_OP_STMATRIX:
     case PTX_OP_MOVMATRIX:
         check_moved(p, instr, title);
+        break;
+    case PTX_OP_TCGEN05_LD:
+    case PTX_OP_TCGEN05_LD_RED:
+    case PTX_OP_TCGEN05_ST:
+        check_lanes(p, spelling, instr, title);
+        break;
+    case PTX_OP_TCGEN05_ALLOC:
+        check_columns(p, instr, title);
+        break;
+    case PTX_OP_TCGEN05_MMA:
+        check_tensor_mma(p, spelling, instr, title);
         break;
     default:
         break;

@@ -205,6 +205,47 @@
     FORM(T5(F32, E2M1, E2M1, F32, UE4M3), MMA_SCALE | K(SCALE_VEC) | (sparsity),                                    \
          MMA_SCALE | K(SCALE_VEC) | (sparsity), 0, pattern "juju", 87, fours, ONLY(KIND, KIND(MXF4NVF4)),           \
          ONLY(SCALE_VEC, SCALE_VEC(4X)), __VA_ARGS__)
+/* tcgen05 */
+#define LANES (PTX_SYNC | PTX_ALIGNED | K(EXTENT) | K(COUNT))
+#define SPLIT EXTENT(16X32BX2)
+#define WHOLE (EXTENT(16X64B) | EXTENT(16X128B) | EXTENT(16X256B) | EXTENT(32X32B))
+#define WARP(name) (1ull << PTX_##name)
+#define TENSOR_COPY(warps, extents, which)                                                                         \
+    FORM(T0, K(CTA_GROUP) | K(EXTENT) | (warps), K(CTA_GROUP) | K(EXTENT) | (warps), 0, "tN", 86, PTX_SM100F,       \
+         ONLY(EXTENT, extents), ONLY(WARPS, which))                                                                \
+    FORM(T0, K(CTA_GROUP) | K(EXTENT) | (warps) | CONVERTED, K(CTA_GROUP) | K(EXTENT) | (warps) | CONVERTED, 0,     \
+         "tN", 86, PTX_SM100F, ONLY(EXTENT, extents), ONLY(WARPS, which), CONVERSION)
+#define FLOAT_KINDS (KIND(F16) | KIND(TF32) | KIND(F8F6F4))
+#define OF_A (2 * (1ull << PTX_COLLECTOR_DISCARD) - 1)
+#define TENSOR_MMA_FORM(sparsity, pattern, target, kinds)                                                          \
+    FORM(T0, K(CTA_GROUP) | K(KIND) | K(COLLECTOR) | PTX_ASHIFT | (sparsity), K(CTA_GROUP) | K(KIND) | (sparsity), \
+         0, pattern, 86, target, ANY_METADATA, ONLY(COLLECTOR, OF_A), ONLY(KIND, kinds))
+/* With lanes that are left out, and with a scale of what is in D. */
+#define TENSOR_MMA(sparsity, pattern)                                                           \
+    TENSOR_MMA_FORM(sparsity, pattern "p", PTX_SM100F, FLOAT_KINDS)                             \
+    TENSOR_MMA_FORM(sparsity, pattern "Lp", PTX_SM100F, FLOAT_KINDS)                            \
+    TENSOR_MMA_FORM(sparsity, pattern "pi", PTX_SM100_103F, KIND(F16) | KIND(TF32))             \
+    TENSOR_MMA_FORM(sparsity, pattern "Lpi", PTX_SM100_103F, KIND(F16) | KIND(TF32))            \
+    TENSOR_MMA_FORM(sparsity, pattern "p", PTX_SM100A_110A, KIND(I8))                           \
+    TENSOR_MMA_FORM(sparsity, pattern "Lp", PTX_SM100A_110A, KIND(I8))                          \
+    TENSOR_MMA_FORM(sparsity, pattern "pi", PTX_SM100A_110A, KIND(I8))
+#define SCALED_TENSOR_MMA_FORM(sparsity, must, pattern, version, target, kinds, sizes)                             \
+    FORM(T0, K(CTA_GROUP) | K(KIND) | K(COLLECTOR) | PTX_BLOCK_SCALE | K(SCALE_VEC) | (sparsity),                  \
+         K(CTA_GROUP) | K(KIND) | PTX_BLOCK_SCALE | (must) | (sparsity), 0, pattern "ttp", version, target,        \
+         ANY_METADATA, ONLY(COLLECTOR, OF_A), ONLY(KIND, kinds), ONLY(SCALE_VEC, sizes))
+/* By how many elements there is a scale, which has been for families, or how many for a row. */
+#define SCALED_TENSOR_MMA(sparsity, pattern, fours)                                                                \
+    SCALED_TENSOR_MMA_FORM(sparsity, 0, pattern, 88, PTX_SM100F, KIND(MXF8F6F4), SCALE_VEC(BLOCK32))               \
+    SCALED_TENSOR_MMA_FORM(sparsity, K(SCALE_VEC), pattern, 86, PTX_SM100A_103A_110A, KIND(MXF8F6F4), SCALE_VEC(1X)) \
+    SCALED_TENSOR_MMA_FORM(sparsity, 0, pattern, 88, fours, KIND(MXF4), SCALE_VEC(BLOCK32))                        \
+    SCALED_TENSOR_MMA_FORM(sparsity, K(SCALE_VEC), pattern, 86, PTX_SM100A_103A_110A, KIND(MXF4), SCALE_VEC(2X))   \
+    SCALED_TENSOR_MMA_FORM(sparsity, K(SCALE_VEC), pattern, 88, fours, KIND(MXF4NVF4),                             \
+                           SCALE_VEC(BLOCK16) | SCALE_VEC(BLOCK32))                                                \
+    SCALED_TENSOR_MMA_FORM(sparsity, K(SCALE_VEC), pattern, 87, PTX_SM100A_103A_110A, KIND(MXF4NVF4),              \
+                           SCALE_VEC(2X) | SCALE_VEC(4X))
+#define STATIONARY_TENSOR_MMA(sparsity, pattern, target, kinds)                                                    \
+    FORM(T0, K(CTA_GROUP) | K(KIND) | K(COLLECTOR) | (sparsity), K(CTA_GROUP) | K(KIND) | (sparsity), 0, pattern,  \
+         86, target, ANY_METADATA, ONLY(COLLECTOR, ~OF_A), ONLY(KIND, kinds), ONLY(CTA_GROUP, 1u << 1))
 #define FORM(set, may, must, either, pattern, version, target, ...) \
     {.types = set,                                                  \
      .allowed = (may),                                              \

@@ -646,6 +646,49 @@ START_TEST(refused_by_what_it_is)
 }
 END_TEST
 
+/* The products and moves of matrices that nothing here executes are refused by name, however they look like
+ * those that are executed. */
+START_TEST(matrices_refused)
+{
+#define D "{%f0, %f1, %f2, %f3}"
+#define FOUR "{%r0, %r1, %r2, %r3}"
+    static const struct {
+        const char *target, *instr;
+    } cases[] = {
+        {"sm_90", "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D ", {%r0, %r1}, {%r2, %r3}, " D
+                  ", %r4, 0;"},
+        {"sm_90", "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e5m2.f32 " D ", " FOUR
+                  ", " FOUR ", " D ", %r4, 0;"},
+        {"sm_120a", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 " D ", " FOUR
+                    ", {%r4, %r5}, " D ";"},
+        {"sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0 " D
+                    ", " FOUR ", {%r4, %r5}, " D ", %r6, {0, 1}, %r7, {2, 3};"},
+        {"sm_120a", "ldmatrix.sync.aligned.m16n16.x1.trans.b8 {%r0, %r1}, [%d0];"},
+        {"sm_120a", "ldmatrix.sync.aligned.m8n16.x4.b8x16.b4x16_p64 " FOUR ", [%d0];"},
+        {"sm_120a", "stmatrix.sync.aligned.m16n8.x4.trans.b8 [%d0], " FOUR ";"},
+        {"sm_100a", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 512;"},
+        {"sm_100a", "tcgen05.mma.cta_group::1.kind::f16 [%r0], %d1, %d2, %r1, %p0;"},
+        {"sm_100a", "tcgen05.ld.sync.aligned.16x256b.x1.b32 " FOUR ", [%r4];"},
+        {"sm_100a", "tcgen05.wait::ld.sync.aligned;"},
+        {"sm_100a", "tcgen05.fence::before_thread_sync;"},
+    };
+    for (size_t i = 0; i < KR_COUNT(cases); i++) {
+        kr__text text = {0};
+        kr__text_add(&text,
+                     ".version 8.8\n.target %s\n.address_size 64\n.visible .entry t()\n{\n.reg .b32 %%r<8>; "
+                     ".reg .b64 %%d<4>; .reg .f32 %%f<8>; .reg .pred %%p<2>;\n%s\nret;\n}\n",
+                     cases[i].target, cases[i].instr);
+        ck_assert_msg(!vm_load_text(&module, text.data, text.bytes), "%s", cases[i].instr);
+        ck_assert_int_eq(module.problem_kind, PTX_PROBLEM_UNSUPPORTED);
+        ck_assert_msg(strstr(module.problem, cases[i].instr), "%s\n%s", cases[i].instr, module.problem);
+        ck_assert_uint_eq(module.problem_line, 7);
+        kr__text_free(&text);
+    }
+#undef D
+#undef FOUR
+}
+END_TEST
+
 START_TEST(unresolved)
 {
     const char *text = HEAD ".extern .func nowhere;\n" ENTRY "call.uni nowhere;\nret;\n}\n";
@@ -887,6 +930,7 @@ int main(void)
     tcase_add_test(tests, integer_division);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, refused_by_what_it_is);
+    tcase_add_test(tests, matrices_refused);
     tcase_add_test(tests, unresolved);
     tcase_add_test(tests, parameters_take_no_registers);
     tcase_add_test(tests, malloc_keeps_to_its_limit);
