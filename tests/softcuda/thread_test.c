@@ -1002,7 +1002,7 @@ START_TEST(forked_among_threads)
     start();
     for (int i = 0; i < N_THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, make_and_end, NULL), 0);
-    fork_children(200);
+    fork_children(50);
     atomic_store(&forked_enough, true);
     for (int i = 0; i < N_THREADS; i++)
         pthread_join(threads[i], NULL);
