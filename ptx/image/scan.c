@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ptx/image/scan.h"
 
-#include <stdint.h>
 #include <string.h>
 
-enum byte_class { OTHER, BLANK, WORD, MARK };
-
-static enum byte_class class_of(char c)
+bool kr__scan_is_word(char c)
 {
-    static const uint8_t classes[256] = {['\t' ... '\r'] = BLANK,
-                                         [' '] = BLANK,
-                                         ['!' ... '#'] = MARK,
-                                         ['$' ... '%'] = WORD,
-                                         ['&' ... '-'] = MARK,
-                                         ['.'] = MARK,
-                                         ['/'] = MARK,
-                                         ['0' ... '9'] = WORD,
-                                         [':' ... '@'] = MARK,
-                                         ['A' ... 'Z'] = WORD,
-                                         ['[' ... '^'] = MARK,
-                                         ['_'] = WORD,
-                                         ['`'] = MARK,
-                                         ['a' ... 'z'] = WORD,
-                                         ['{' ... '~'] = MARK};
-    return (enum byte_class)classes[(unsigned char)c];
+    static const bool words[256] = {['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true,
+                                    ['_'] = true,         ['$'] = true,         ['%'] = true};
+    return words[(unsigned char)c];
 }
 
-/* Past a comment that begins at `at`; `at` where none does that is closed. */
-static const char *skip_comment(const char *at, const char *end)
+const char *kr__scan_comment(const char *at, const char *end)
 {
     const size_t left = (size_t)(end - at);
     const char *close = NULL;
@@ -40,19 +23,9 @@ static const char *skip_comment(const char *at, const char *end)
     return close ? close + 2 : at;
 }
 
-const char *kr__scan_blanks(const char *at, const char *end)
-{
-    for (const char *after; at < end; at = after) {
-        after = class_of(*at) == BLANK ? at + 1 : skip_comment(at, end);
-        if (after == at)
-            break;
-    }
-    return at;
-}
-
 static const char *skip_word(const char *at, const char *end)
 {
-    while (at < end && (class_of(*at) == WORD || (*at == ':' && end - at >= 2 && at[1] == ':')))
+    while (at < end && (kr__scan_is_word(*at) || (*at == ':' && end - at >= 2 && at[1] == ':')))
         at += *at == ':' ? 2 : 1;
     return at;
 }
@@ -60,7 +33,7 @@ static const char *skip_word(const char *at, const char *end)
 const char *kr__scan_token(const char *at, const char *end)
 {
     const char *close;
-    if (at == end || class_of(*at) != MARK)
+    if (at == end || kr__scan_is_word(*at))
         return skip_word(at, end);
     switch (*at) {
     case '.':
@@ -71,7 +44,7 @@ const char *kr__scan_token(const char *at, const char *end)
     case '/':
         return end - at >= 2 && at[1] == '*' ? at : at + 1;
     default:
-        return at + 1;
+        return *at > ' ' && *at < 0x7f ? at + 1 : at;
     }
 }
 
@@ -88,7 +61,7 @@ bool kr__scan_block(const char **at, const char *end)
     for (const char *mark = *at, *after;; mark = after) {
         while (mark < end && !stops[(unsigned char)*mark])
             mark++;
-        after = skip_comment(mark, end);
+        after = kr__scan_comment(mark, end);
         if (after == mark)
             after = kr__scan_token(mark, end);
         *at = after;
@@ -99,11 +72,6 @@ bool kr__scan_block(const char **at, const char *end)
         if (!depth)
             return true;
     }
-}
-
-bool kr__scan_is_word(char c)
-{
-    return class_of(c) == WORD;
 }
 
 bool kr__scan_is(const char *at, const char *end, const char *text)

@@ -13,8 +13,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Past a comment that begins at `at`; `at` where none does that is closed. */
+const char *kr__scan_comment(const char *at, const char *end);
+
 /* Past white space and comments. */
-const char *kr__scan_blanks(const char *at, const char *end);
+static inline const char *kr__scan_blanks(const char *at, const char *end)
+{
+    for (const char *after; at < end; at = after) {
+        after = *at == ' ' || (*at >= '\t' && *at <= '\r') ? at + 1
+                : *at == '/'                               ? kr__scan_comment(at, end)
+                                                           : at;
+        if (after == at)
+            break;
+    }
+    return at;
+}
 
 /* Past a word ("%r1", "16", ".version", ".shared::cta"; "mov.u32" is two), a string or a mark. */
 const char *kr__scan_token(const char *at, const char *end);
