@@ -71,7 +71,7 @@ kr_status kr__signature_check_cubin(const kr__op_def *def, size_t type_index, si
     kr_status status = kr__cubin_read(cubin, cubin_bytes, &read, err);
     if (status)
         return status;
-    const kr__cubin_kernel *kernel = read->kernels, *end = kernel + read->n_kernels;
+    const kr_image_kernel *kernel = read->kernels, *end = kernel + read->n_kernels;
     while (kernel < end && strcmp(kernel->name, def->op.variants[variant].name) != 0)
         kernel++;
     if (kernel < end) {

@@ -66,9 +66,6 @@ void kr__ptx_outline_free(kr__ptx_outline **outline);
 
 /* ---- cubin ---- */
 
-typedef kr_image_param kr__image_param;
-typedef kr_image_kernel kr__cubin_kernel;
-
 typedef struct kr__cubin {
     kr_cc arch;
     int abi;            /* 7 or 8 */

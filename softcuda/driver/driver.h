@@ -556,7 +556,7 @@ struct sc_function {
     unsigned reqntid[3];
     int ptx_version, binary_version;
     size_t n_params, param_bytes;
-    kr__image_param *params;
+    kr_image_param *params;
     atomic_int max_dynamic_shared;
     atomic_int carveout, cluster_scheduling;
     atomic_int cluster[3]; /* required dimensions; 0: none */

@@ -303,7 +303,7 @@ static void limit_threads(sc_function *function, int registers, uint64_t bound)
     function->max_threads = function->bound < threads ? function->bound : threads;
 }
 
-static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, const kr__cubin_kernel *kernel)
+static void describe_by_cubin(sc_function *function, const kr__cubin *cubin, const kr_image_kernel *kernel)
 {
     const unsigned *limit = kernel->max_threads;
     limit_threads(function, kernel->registers,
@@ -336,11 +336,11 @@ static void describe_by_program(sc_function *function, const loader *load, const
     function->param_bytes = facts->param_bytes;
     for (size_t i = 0; i < facts->n_params; i++)
         function->params[i] =
-            (kr__image_param){facts->function->params[i]->offset, facts->function->params[i]->bytes};
+            (kr_image_param){facts->function->params[i]->offset, facts->function->params[i]->bytes};
 }
 
 /* A machine-code kernel and the PTX it is executed from must agree on the parameters. */
-static bool same_params(const kr__cubin_kernel *kernel, const sc_kernel_facts *facts)
+static bool same_params(const kr_image_kernel *kernel, const sc_kernel_facts *facts)
 {
     if (kernel->n_params != facts->n_params)
         return false;
@@ -358,7 +358,7 @@ static bool is_lazy(void)
     return !mode || strcmp(mode, "EAGER") != 0;
 }
 
-static CUresult add_function(const loader *load, const kr__cubin_kernel *kernel, const sc_kernel_facts *facts,
+static CUresult add_function(const loader *load, const kr_image_kernel *kernel, const sc_kernel_facts *facts,
                              int index)
 {
     sc_module *module = load->module;
@@ -399,7 +399,7 @@ static CUresult add_functions(const loader *load)
     if (!module->functions)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        const kr__cubin_kernel *kernel = module->cubin ? &module->cubin->kernels[i] : NULL;
+        const kr_image_kernel *kernel = module->cubin ? &module->cubin->kernels[i] : NULL;
         int index = kernel ? (program ? sc_program_find(program, kernel->name) : -1) : (int)i;
         TRY(add_function(load, kernel, index < 0 ? NULL : sc_program_kernel(program, (size_t)index), index));
     }

@@ -132,7 +132,7 @@ static void check_cubin(const part *image, int abi, int major, int minor, char s
     ck_assert(cubin->linked);
     ck_assert_uint_eq(cubin->const_bytes, 32);
     ck_assert_uint_eq(cubin->n_kernels, 1);
-    const kr__cubin_kernel *k = &cubin->kernels[0];
+    const kr_image_kernel *k = &cubin->kernels[0];
     ck_assert_str_eq(k->name, "k");
     ck_assert_uint_eq(k->code_bytes, 128);
     ck_assert_int_eq(k->registers, 40);
@@ -531,7 +531,7 @@ START_TEST(reads_what_ptxas_made)
         ck_assert_int_eq(cubin->arch.suffix, archs[a][strlen(archs[a]) - 1] == 'a' ? 'a' : 0);
         ck_assert_int_eq(cubin->arch.major * 10 + cubin->arch.minor, atoi(archs[a]));
         for (size_t i = 0; i < cubin->n_kernels; i++) {
-            const kr__cubin_kernel *k = &cubin->kernels[i];
+            const kr_image_kernel *k = &cubin->kernels[i];
             char title[64];
             snprintf(title, sizeof title, "Compiling entry function '%s'", k->name);
             const char *at = strstr(log, title), *used = at ? strstr(at, "Used ") : NULL;
