@@ -27,27 +27,28 @@ static const char *skip_directive(const char *at, const char *end)
     }
 }
 
-/* 1 "a.cu", 1733, 20 */
-static const char *skip_values(const char *at, const char *end)
+/* Past what begins so: 1 "a.cu", 1733, 20 */
+static const char *skip_values(const char *at, const char *end, const char *beginnings)
 {
     for (;;) {
         const char *begin = kr__scan_blanks(at, end), *after = kr__scan_token(begin, end);
-        if (after == begin || !strchr("0123456789\",", *begin))
+        if (after == begin || !strchr(beginnings, *begin))
             return at;
         at = after;
     }
 }
 
-/* 1 20 3, function_name $L__info, inlined_at 1 40 5: to the line's end */
+/* 1 20 3, function_name $L__info, inlined_at 1 40 5: from the comma to the line's end */
 static const char *location(const char *at, const char *end, ptx_statement *s)
 {
-    const char *line_end = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-    end = line_end ? line_end : end;
-    const char *comma = at < end ? memchr(at, ',', (size_t)(end - at)) : NULL;
+    at = s->value.at = skip_values(at, end, "0123456789");
+    if (at < end && *at == ',') {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        at = line_end ? line_end : end;
+    }
     s->kind = PTX_STATEMENT_LOCATION;
-    s->value.at = comma ? comma : end;
-    s->value.bytes = (size_t)(end - s->value.at);
-    return end;
+    s->value.bytes = (size_t)(at - s->value.at);
+    return at;
 }
 
 /* "nounroll"; */
@@ -67,7 +68,7 @@ static const char *directive(const char *begin, const char *end, ptx_statement *
     else if (kr__scan_is(begin, name_end, ".pragma"))
         at = pragma(at, end, s);
     else if (kr__scan_is(begin, name_end, ".file") || kr__scan_is(begin, name_end, ".address_size"))
-        at = skip_values(at, end);
+        at = skip_values(at, end, "0123456789\",");
     else
         at = skip_directive(at, end);
     if (kr__scan_is(begin, name_end, ".section") && at < end && *at == '{')

@@ -61,11 +61,13 @@ START_TEST(one_line)
 {
     becomes(".version 9.0.target sm_90/**/,debug .address_size 64 .file 1 \"a.cu\", 7, 8 .entry k() {.reg "
             ".b32 %r<9>; "
-            "L:neg.s32 %r1, /* ; } */ %r2; ld.shared::cta.b32 %r1, [%r2]; ret;} .section .debug_str {.b8 0}",
+            "L:neg.s32 %r1, /* ; } */ %r2; .loc 1 2 3 ld.shared::cta.b32 %r1, [%r2]; ret;} .section "
+            ".debug_str {.b8 0}",
             77, (kr_cc){8, 0, 0},
             ".version 7.7.target sm_80/**/,debug .address_size 64 .file 1 \"a.cu\", 7, 8 .entry k() {.reg "
             ".b32 %r<9>; "
-            "L:neg.s32 %r1, /* ; } */ %r2; ld.shared.b32 %r1, [%r2]; ret;} .section .debug_str {.b8 0}");
+            "L:neg.s32 %r1, /* ; } */ %r2; .loc 1 2 3 ld.shared.b32 %r1, [%r2]; ret;} .section .debug_str "
+            "{.b8 0}");
 }
 END_TEST
 
