@@ -60,9 +60,9 @@ static const char *pragma(const char *at, const char *end, ptx_statement *s)
     return skip_directive(at, end);
 }
 
-static const char *directive(const char *begin, const char *end, ptx_statement *s)
+static const char *directive(const char *begin, const char *name_end, const char *end, ptx_statement *s)
 {
-    const char *name_end = kr__scan_token(begin, end), *at = name_end;
+    const char *at = name_end;
     if (kr__scan_is(begin, name_end, ".loc"))
         at = location(at, end, s);
     else if (kr__scan_is(begin, name_end, ".pragma"))
@@ -92,18 +92,20 @@ static const char *find_semicolon(const char *at, const char *end)
     return at;
 }
 
-/* A label, or an instruction. */
-static const char *label_or_instruction(const char *begin, const char *end, ptx_statement *s)
+/* A label, or an instruction; it begins with a token that ends at `after`. */
+static const char *label_or_instruction(const char *begin, const char *after, const char *end,
+                                        ptx_statement *s)
 {
     const char *at = begin;
     if (*at == '@') {
-        at = kr__scan_blanks(at + 1, end);
+        at = kr__scan_blanks(after, end);
         at = kr__scan_blanks(at + (at < end && *at == '!'), end);
         at = kr__scan_token(at, end);
         s->guard = (ptx_slice){begin, (size_t)(at - begin)};
         at = kr__scan_blanks(at, end);
+        after = kr__scan_token(at, end);
     }
-    const char *after = kr__scan_blanks(kr__scan_token(at, end), end);
+    after = kr__scan_blanks(after, end);
     if (after < end && *after == ':')
         return after + 1;
     const char *stop = find_semicolon(at, end);
@@ -125,9 +127,9 @@ void kr__ptx_next_statement(ptx_reader *reader, ptx_statement *s)
         if (after == begin)
             return;
         if (*begin == '.')
-            after = directive(begin, end, s);
+            after = directive(begin, after, end, s);
         else if (reader->depth && (*begin == '@' || kr__scan_is_word(*begin)))
-            after = label_or_instruction(begin, end, s);
+            after = label_or_instruction(begin, after, end, s);
         reader->depth += *begin == '{';
         reader->depth -= *begin == '}' && reader->depth;
         reader->at = after;
