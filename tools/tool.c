@@ -152,7 +152,7 @@ kr_status tool_read_file(const char *path, char **ret_text, size_t *ret_bytes, k
         return status;
     if (strlen(text) < bytes) {
         tool_fail(err, KR_CORRUPT, "%s is not text: the byte at %zu is a NUL", path, strlen(text));
-        tool_advice(err, "Name a file of text.");
+        tool_advice(err, "Name a CUDA source.");
         free(text);
         return KR_CORRUPT;
     }

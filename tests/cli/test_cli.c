@@ -104,7 +104,7 @@ static const row rows[] = {
     {"relevel OPS/new.ptx -o TMP/old.ptx --lowest --target sm_91", 2, "no target sm_91", 0},
     {"relevel OPS/new.ptx --lowest", 2, "-o FILE", 0},
     {"relevel OPS/faults.cu -o TMP/old.ptx --lowest", 2, "the text is CUDA source", 0},
-    {"relevel " PACK " -o TMP/old.ptx --lowest", 2, "pack", 0},
+    {"relevel " PACK " -o TMP/old.ptx --lowest", 2, "a pack is no image", 0},
     {"relevel OPS/none.ptx -o TMP/old.ptx --lowest", 2, "none.ptx", 0},
     /* compile */
     {"compile OPS/faults.cu -o TMP/x.ptx --nvrtc none", 3, "NVRTC", 0},
