@@ -231,7 +231,7 @@ END_TEST
 /* nvJitLink 13.0 makes an empty cubin of these, and answers success. */
 START_TEST(linked_code_is_not_left_out)
 {
-    static const char source[] = "extern \"C\" __global__ void k(int *p) { *p = 1; }";
+    static const char source[] = "extern \"C\" __global__ void left_out(int *p) { *p = 1; }";
     const kr_cc cc = {9, 0, 0}, other = {8, 0, 0};
     const kr_compile_options o[] = {{.struct_size = sizeof *o, .kind = KR_IMAGE_CUBIN},
                                     {.struct_size = sizeof *o, .kind = KR_IMAGE_FATBIN}};
