@@ -250,6 +250,27 @@ static stage datum(verdict *v, const ptx_operand *operand, size_t argument, ptx_
     return is_source ? source(v, operand, argument, want, wider) : destination(v, operand, want, wider);
 }
 
+/* Of surfaces and st.async: what is stored with .v2 or .v4 may be one register; where neither is written, a
+ * vector with as many bits may stand for one. */
+static stage loose_datum(verdict *v, const ptx_operand *operand, size_t argument, bool wider, bool is_source)
+{
+    const ptx_type type = v->instr->type;
+    size_t bytes = 0;
+    const bool is_vector = operand->kind == PTX_OPERAND_VECTOR && !operand->is_pair;
+    if (!is_vector && is_source)
+        return source(v, operand, argument, type, wider);
+    if (!is_vector || v->instr->vector > 1)
+        return datum(v, operand, argument, type, wider, is_source);
+    for (size_t i = 0; i < operand->n_elements; i++) {
+        const ptx_operand *element = &operand->elements[i];
+        if (element->kind != PTX_OPERAND_REGISTER || element->reg->type == PTX_PRED)
+            return mismatch(v);
+        bytes += kr__ptx_type_bytes(element->reg->type);
+    }
+    const size_t whole = kr__ptx_type_bytes(type);
+    return bytes == whole || (wider && bytes > whole) ? RIGHT : mismatch(v);
+}
+
 /* p or p|q */
 static stage predicates(verdict *v, const ptx_operand *operand, ptx_type first)
 {
@@ -272,6 +293,36 @@ static bool space_agrees(ptx_space wanted, const ptx_variable *variable)
     return wanted == PTX_SPACE_GENERIC || wanted == variable->space;
 }
 
+/* Instructions whose addresses the assembler lets be 32-bit registers whatever the space. */
+static bool takes_narrow_addresses(const ptx_instr *instr)
+{
+    switch (instr->op) {
+    case PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL:
+    case PTX_OP_CP_ASYNC_BULK_PREFETCH:
+    case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
+    case PTX_OP_CP_ASYNC_BULK_TENSOR:
+    case PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR:
+    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
+    case PTX_OP_CREATEPOLICY_RANGE:
+    case PTX_OP_FENCE:
+    case PTX_OP_LDMATRIX:
+    case PTX_OP_STMATRIX:
+    case PTX_OP_ST_BULK:
+    case PTX_OP_TCGEN05_ALLOC:
+    case PTX_OP_TCGEN05_COMMIT:
+    case PTX_OP_TENSORMAP_REPLACE:
+    case PTX_OP_WMMA_LOAD_A:
+    case PTX_OP_WMMA_LOAD_B:
+    case PTX_OP_WMMA_LOAD_C:
+    case PTX_OP_WMMA_STORE:
+        return true;
+    case PTX_OP_PREFETCH:
+        return instr->flags & PTX_TENSORMAP;
+    default:
+        return false;
+    }
+}
+
 static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
 {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->function || operand->n_elements)
@@ -282,13 +333,16 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
             return fail(v, OPERANDS,
                         "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                         operand->reg->name, kr__ptx_type_name(type));
-        if (kr__ptx_type_bytes(type) < 8 &&
+        if (kr__ptx_type_bytes(type) < 8 && !takes_narrow_addresses(v->instr) &&
             (space == PTX_SPACE_GENERIC || (space == PTX_SPACE_GLOBAL && !v->instr->space2)))
             return fail(v, OPERANDS, "32-bit address register '%s' with .address_size 64",
                         operand->reg->name);
         return RIGHT;
     }
-    if (operand->variable && !space_agrees(space, operand->variable))
+    const ptx_space of = operand->variable ? operand->variable->space : PTX_SPACE_GENERIC;
+    const bool is_map = v->instr->op == PTX_OP_PREFETCH && (v->instr->flags & PTX_TENSORMAP);
+    if (operand->variable && (!space_agrees(space, operand->variable) ||
+                              (is_map && !space && (of == PTX_SPACE_CONST || of == PTX_SPACE_PARAM))))
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
                     v->title);
     if (!operand->variable && space != PTX_SPACE_LOCAL)
@@ -467,7 +521,8 @@ static stage im2col_offsets(verdict *v, const ptx_operand *operand, size_t argum
 /* Of a copy that completes there, or of the instruction's own state space; it lies in shared memory. */
 static stage mbarrier(verdict *v, const ptx_operand *operand)
 {
-    if (operand->kind == PTX_OPERAND_ADDRESS && operand->variable &&
+    const bool is_checked = v->instr->op != PTX_OP_CP_ASYNC_MBARRIER_ARRIVE || v->instr->space;
+    if (is_checked && operand->kind == PTX_OPERAND_ADDRESS && operand->variable &&
         operand->variable->space != PTX_SPACE_SHARED)
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
                     v->title);
@@ -623,6 +678,11 @@ static stage operand(verdict *v, char letter, size_t i)
         return datum(v, at, i, instr->type, true, true);
     case 'w':
         return source(v, at, i, instr->type2, true);
+    case 'e':
+    case 'b':
+        return loose_datum(v, at, i, letter == 'b', true);
+    case 'o':
+        return loose_datum(v, at, i, true, false);
     case 'x':
         return source(v, at, i, wide(instr->type), false);
     case 'r':
@@ -714,8 +774,6 @@ static stage operand(verdict *v, char letter, size_t i)
     case 'a':
         return at->kind == PTX_OPERAND_ADDRESS ? tensor_memory(v, at, true)
                                                : source(v, at, i, PTX_U64, false);
-    case 'c':
-        return address(v, at, at->reg ? PTX_SPACE_SHARED : instr->space);
     default:
         return mismatch(v);
     }
@@ -962,9 +1020,18 @@ static const char *atomic_name(ptx_sub sub)
     return "";
 }
 
+/* 128 bits at once came to the whole system later. */
+static bool has_scope(ptx_parser *p, const ptx_instr *instr)
+{
+    return instr->type != PTX_B128 || instr->scope != PTX_SYS ||
+           kr__ptx_has(p, instr->line, ".b128 with .sys", 84, 70);
+}
+
 static void check_atomic(ptx_parser *p, const ptx_instr *instr, const char *title)
 {
     if (instr->scope && !kr__ptx_has(p, instr->line, "scopes on atomic operations", 50, 60))
+        return;
+    if (!has_scope(p, instr))
         return;
     if (instr->type == PTX_F64 && !kr__ptx_has(p, instr->line, "atom.add.f64", 50, 60))
         return;
@@ -990,6 +1057,8 @@ static bool is_wide(const ptx_instr *instr)
 static void check_width(ptx_parser *p, const ptx_instr *instr)
 {
     const char *const feature = "256 bit wide load/store";
+    if (!has_scope(p, instr))
+        return;
     if (instr->vector * kr__ptx_type_bytes(instr->type) <= 16)
         return;
     if (!is_wide(instr))

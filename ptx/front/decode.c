@@ -207,11 +207,18 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, 
     const ptx_modifier *modifier = meaning(p, op, word, line);
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
         return false;
+    const bool is_param = modifier->kind == PTX_KIND_SPACE && modifier->value == PTX_SPACE_PARAM;
+    if (op == PTX_OP_PREFETCH && is_param && modifier->feature) {
+        kr__ptx_error(p, line, "Illegal modifier '%s' for instruction 'prefetch'", modifier->feature);
+        return false;
+    }
     apply(modifier, to->modifiers, instr);
     const uint8_t kind = kind_of(modifier, to->modifiers);
     if (kind && kind < PTX_KIND_END && !(to->modifiers & (ptx_set)1 << kind)) /* gcc does not see the bound */
         to->values[kind] = (uint8_t)modifier->value;
     to->modifiers |= kind ? (ptx_set)1 << kind : modifier->value;
+    if (op == PTX_OP_CP_ASYNC && modifier->kind == PTX_KIND_SPACE)
+        return true; /* it had .shared::cta before the others did */
     return kr__ptx_has(p, line, modifier->feature, modifier->isa, modifier->sm);
 }
 
