@@ -1553,6 +1553,36 @@ static void note_needs(verdict v, ptx_set written)
     kr__ptx_need(p, v.instr->line, v.instr->name, isa, targets);
 }
 
+/* What ptxas 13.0 takes at an older .version than any before it did: it is accepted there, and needs this
+ * one. tests/front/README.md has who says so. */
+static int late_isa(const ptx_spelling *spelling, const ptx_instr *instr)
+{
+    const ptx_set written = spelling->modifiers;
+    switch (instr->op) {
+    case PTX_OP_FENCE:
+        return (instr->order == PTX_ACQUIRE || instr->order == PTX_RELEASE) &&
+                       !(written & (PTX_MBARRIER_INIT | K(PROXY)))
+                   ? 86
+                   : 0;
+    case PTX_OP_LD:
+    case PTX_OP_ST:
+        return instr->vector == 8 ? 88 : 0;
+    case PTX_OP_ST_ASYNC:
+        return instr->space == PTX_SPACE_SHARED ? 86 : 0;
+    case PTX_OP_RED_ASYNC:
+        return instr->type == PTX_S64 ? 86 : 0;
+    case PTX_OP_MAPA:
+    case PTX_OP_GETCTARANK:
+        return instr->type == PTX_S32 ? 85 : 0;
+    case PTX_OP_LOP3:
+        return instr->operands[0].kind == PTX_OPERAND_SINK ? 82 : 0;
+    case PTX_OP_CVT:
+        return instr->type == PTX_E2M1X2 && instr->type2 == PTX_F16X2 ? 90 : 0;
+    default:
+        return 0;
+    }
+}
+
 void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr)
 {
     const ptx_form *forms = kr__ptx_opcodes[spelling->row].forms;
@@ -1561,6 +1591,8 @@ void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr 
     for (v.form = forms; v.form->operands; v.form++)
         if (judge(&v, spelling->modifiers) == RIGHT) {
             note_needs(v, spelling->modifiers);
+            if (late_isa(spelling, instr))
+                kr__ptx_need(p, instr->line, instr->name, late_isa(spelling, instr), kr__ptx_targets(0));
             check_constants(p, instr, v.title);
             check_single(p, spelling, instr, v.title);
             kr__ptx_check_matrix(p, spelling, instr, v.title);

@@ -186,6 +186,14 @@ static kr_status refuse(job *j, unsigned line_at, ptx_slice why, const char *log
     return KR_NOT_ON_THIS_DEVICE;
 }
 
+static kr_status refuse_level(job *j, unsigned line_at, ptx_level needs)
+{
+    char why[80];
+    kr__format(why, sizeof why, "it needs PTX ISA .version %d.%d and .target sm_%d or later", needs.isa / 10,
+               needs.isa % 10, needs.sm);
+    return refuse(j, line_at, (ptx_slice){why, strlen(why)}, "");
+}
+
 /* What is behind it. */
 static const char *edit_head(job *j, header to)
 {
@@ -218,13 +226,8 @@ static kr_status edit(job *j, header to)
     j->to = to;
     j->n_rewritten = e.n_rewritten;
     kr__ptx_rules_destroy(&rules);
-    if (e.needs.isa && !j->output.failed) {
-        char why[80];
-        kr__format(why, sizeof why, "it needs PTX ISA .version %d.%d and .target sm_%d or later",
-                   e.needs.isa / 10, e.needs.isa % 10, e.needs.sm);
-        return refuse(j, (unsigned)kr__scan_line(j->input.at, e.needed_at), (ptx_slice){why, strlen(why)},
-                      "");
-    }
+    if (e.needs.isa && !j->output.failed)
+        return refuse_level(j, (unsigned)kr__scan_line(j->input.at, e.needed_at), e.needs);
     return j->output.failed
                ? KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of PTX", j->input.bytes)
                : KR_OK;
@@ -368,6 +371,7 @@ kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options
         kr__error_advice(err, "Give the PTX that it was made from.");
     }
     job j = {.input = {ptx, facts.ptx_bytes}, .err = err};
+    ptx_needs needs;
     header to;
     if (!status) {
         kr__ptx_head_read(ptx, facts.ptx_bytes, &j.head);
@@ -380,7 +384,10 @@ kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options
     if (!status)
         status = edit(&j, to);
     if (!status)
-        status = judge_output(&j, NULL);
+        status = judge_output(&j, &needs);
+    if (!status && needs.isa > j.to.isa &&
+        j.to.isa < j.from.isa) /* what only the newest assembler takes there */
+        status = refuse_level(&j, needs.isa_line, (ptx_level){needs.isa, needs.sm});
     if (!status)
         status = deliver(&j, ret_releveled, err);
     kr__text_free(&j.output);

@@ -203,6 +203,11 @@ static const struct refusal {
      "line 9, \"cvt.rna.satfinite.tf32.f32 %r1, %f1;\", cannot be said in PTX 8.0 for sm_90: it needs PTX "
      "ISA .version "
      "8.1 and .target sm_80 or later"},
+    {HEAD("9.0", "sm_90") BODY("mapa.s32 %r1, %r1, 0;"), /* ptxas 13.0 takes it, 12.4 does not */
+     84,
+     {0},
+     KR_NOT_ON_THIS_DEVICE,
+     "cannot be said in PTX 8.4 for sm_90: it needs PTX ISA .version 8.5 and .target sm_90 or later"},
     {HEAD("9.0", "sm_90") BODY("mov.u32 %r1, %cluster_ctarank;"),
      80,
      {8, 0, 0},
