@@ -94,8 +94,11 @@ static void section(ptx_parser *p)
     kr__ptx_advance(p);
     if (!kr__ptx_expect(p, '{'))
         return;
-    while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, '}'))
+    while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, '}')) {
+        if (kr__ptx_is_mark(&p->token, ':'))
+            kr__ptx_has(p, p->token.line, "Defining labels in .section", 70, 0);
         kr__ptx_advance(p);
+    }
     if (kr__ptx_expect(p, '}'))
         p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }

@@ -213,7 +213,7 @@ def main():
         instructions = list(dict.fromkeys(expand(text)))
         if kind == "M":
             for one in instructions:
-                answer = ask_module(version, target, one)
+                answer = ask_module(version, target, one.replace("\\n", "\n"))
                 if answer != "":
                     print("M", version, target, "+" if answer is None else "~", answer or "", one, sep="\t")
             continue
