@@ -840,6 +840,18 @@ static void labelled(ptx_parser *p)
     }
 }
 
+/* The current token: a label of a debug section. */
+static bool function_name(ptx_parser *p)
+{
+    ptx_pending *pending = kr__ptx_new(p, sizeof *pending);
+    if (!pending)
+        return false;
+    *pending = (ptx_pending){.name = p->token.text, .line = p->token.line, .next = p->function_names};
+    p->function_names = pending;
+    kr__ptx_advance(p);
+    return true;
+}
+
 /* .loc file line column [, function_name $L [+ n], inlined_at file line column] */
 static void location(ptx_parser *p)
 {
@@ -856,8 +868,8 @@ static void location(ptx_parser *p)
     while (kr__ptx_accept(p, ',')) {
         if (!kr__ptx_expect_word(p, &ignored))
             return;
-        if (p->token.kind == PTX_TOKEN_WORD)
-            kr__ptx_advance(p);
+        if (p->token.kind == PTX_TOKEN_WORD && !function_name(p))
+            return;
         while (p->token.kind == PTX_TOKEN_INTEGER || kr__ptx_is_mark(&p->token, '+'))
             kr__ptx_advance(p);
     }

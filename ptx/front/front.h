@@ -373,6 +373,8 @@ typedef struct ptx_parser {
     ptx_mark **last_mark_of_body;
     const char *last_end; /* of the token before the current one */
     unsigned loc_file, loc_line;
+    ptx_names section_labels;      /* of debug sections, which stand at the end */
+    ptx_pending *function_names;   /* those that .loc names */
     bool unknown, unknown_address; /* an operand, an address names something unknown: not to be judged */
     bool too_many; /* operands, or parts of an address: more than any instruction that is checked has */
 } ptx_parser;

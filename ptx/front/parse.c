@@ -83,6 +83,24 @@ static void file(ptx_parser *p)
     p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }
 
+static void section_label(ptx_parser *p, const ptx_token *token)
+{
+    const uint32_t hash = kr__ptx_hash(token->text);
+    kr__ptx_has(p, token->line, "Defining labels in .section", 70, 0);
+    if (!kr__ptx_find_name(&p->section_labels, token->text, hash) &&
+        !kr__ptx_add_name(&p->module->arena, &p->section_labels, token->text, hash, PTX_NAME_LABEL))
+        kr__ptx_no_memory(p);
+}
+
+/* Of functions that .loc says were inlined. */
+static void check_function_names(ptx_parser *p)
+{
+    for (const ptx_pending *name = p->function_names; name && !p->stopped; name = name->next)
+        if (!kr__ptx_find_name(&p->section_labels, name->name, kr__ptx_hash(name->name)))
+            kr__ptx_error(p, name->line, "Unresolved label '%.*s' used in function_name attribute.",
+                          (int)name->name.bytes, name->name.at);
+}
+
 static void section(ptx_parser *p)
 {
     const char *begin = p->token.text.at;
@@ -95,9 +113,10 @@ static void section(ptx_parser *p)
     if (!kr__ptx_expect(p, '{'))
         return;
     while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, '}')) {
-        if (kr__ptx_is_mark(&p->token, ':'))
-            kr__ptx_has(p, p->token.line, "Defining labels in .section", 70, 0);
+        const ptx_token token = p->token;
         kr__ptx_advance(p);
+        if (kr__ptx_is_mark(&p->token, ':'))
+            section_label(p, &token);
     }
     if (kr__ptx_expect(p, '}'))
         p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
@@ -346,6 +365,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
     kr__ptx_advance(p);
     if (version(p, newest) && target(p) && address_size(p))
         statements(p, newest);
+    check_function_names(p);
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {
         p->module->n_entries += f->is_entry;
         if (!f->has_body && !f->aliased && f->linkage != PTX_LINK_EXTERN)

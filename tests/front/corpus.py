@@ -153,30 +153,41 @@ def prove(build, folder, ptx, version):
     return ("not lowered", said) if said else ("right", "")
 
 
+def outcomes(count):
+    return ", ".join(f"{n} {outcome}" for outcome, n in sorted(count.items()))
+
+
+def campaign(build, folder, words):
+    """(maker and options, lines of PTX, {outcome: number}) of each source."""
+    for maker, version, compiled, architectures in makers():
+        for name, text in sources():
+            for options in [], ["-G"], ["-lineinfo"]:
+                label = " ".join([maker, name, *options])
+                if (options and (compiled is not nvcc or AN_OP in text)) or (words and not any(word in label for word in words)):
+                    continue
+                lines, count = 0, {}
+                for architecture in architectures:
+                    ptx = compiled(text, architecture, options)
+                    outcome, said = prove(build, folder, ptx, version) if ptx else ("not compiled", "")
+                    if said:
+                        print(label, architecture, outcome, said.strip()[:600])
+                    lines += ptx.count("\n") if ptx else 0
+                    count[outcome] = count.get(outcome, 0) + 1
+                print(label, lines, outcomes(count), flush=True)
+                yield " ".join([maker, *options]), lines, count
+
+
 def main():
-    build, words = sys.argv[1], sys.argv[2:]
-    table, lines = {}, {}
+    table = {}
     with tempfile.TemporaryDirectory() as folder:
-        for maker, version, compiled, architectures in makers():
-            for name, text in sources():
-                for options in [], ["-G"], ["-lineinfo"]:
-                    if options and (compiled is not nvcc or AN_OP in text):
-                        continue
-                    label = " ".join([maker, name, *options])
-                    if words and not any(word in label for word in words):
-                        continue
-                    for architecture in architectures:
-                        ptx = compiled(text, architecture, options)
-                        outcome, said = prove(build, folder, ptx, version) if ptx else ("not compiled", "")
-                        if said:
-                            print(label, architecture, outcome, said.strip()[:600], flush=True)
-                        key = (maker, " ".join(options))
-                        count = table.setdefault(key, {})
-                        count[outcome] = count.get(outcome, 0) + 1
-                        lines[key] = lines.get(key, 0) + (ptx.count("\n") if ptx else 0)
-    print("maker, options, lines of PTX: outcomes")
-    for key, count in table.items():
-        print(*key, lines[key], ", ".join(f"{n} {outcome}" for outcome, n in sorted(count.items())))
+        for key, lines, count in campaign(sys.argv[1], folder, sys.argv[2:]):
+            row = table.setdefault(key, [0, {}])
+            row[0] += lines
+            for outcome, n in count.items():
+                row[1][outcome] = row[1].get(outcome, 0) + n
+    print("compiler, lines of PTX: outcomes")
+    for key, (lines, count) in table.items():
+        print(key, lines, outcomes(count))
 
 
 if __name__ == "__main__":
