@@ -384,6 +384,8 @@ static void check_tensor_mma(ptx_parser *p, const ptx_spelling *spelling, const 
 void kr__ptx_check_matrix(ptx_parser *p, const ptx_spelling *spelling, const ptx_instr *instr,
                           const char *title)
 {
+    if (instr->op >= PTX_OP_TCGEN05_ALLOC && instr->op <= PTX_OP_TCGEN05_COMMIT)
+        p->function->cta_groups |= (uint8_t)(1u << spelling->values[PTX_KIND_CTA_GROUP]);
     switch (instr->op) {
     case PTX_OP_MMA:
     case PTX_OP_WMMA_MMA:

@@ -339,7 +339,8 @@ static bool keywords(ptx_parser *p)
     return true;
 }
 
-static void unresolved(ptx_parser *p, const ptx_function *function)
+/* Said when all is read: "fatal   : Unresolved extern function 'f'". */
+static void function_error(ptx_parser *p, const ptx_function *function, const char *before, const char *after)
 {
     ptx_problem *problem = p->problem;
     problem->n_errors++;
@@ -347,7 +348,40 @@ static void unresolved(ptx_parser *p, const ptx_function *function)
         problem->kind = PTX_PROBLEM_SYNTAX;
         problem->line = function->line;
     }
-    kr__text_add(&problem->log, "ptxas fatal   : Unresolved extern function '%s'\n", function->name);
+    kr__text_add(&problem->log, "ptxas %s '%s'%s\n", before, function->name, after);
+}
+
+/* What functions use of tensor memory, those use too that call them. False: nothing new. */
+static bool spread_cta_groups(const ptx_module *module)
+{
+    bool any = false;
+    for (ptx_function *f = module->functions; f; f = f->next)
+        for (size_t i = 0; i < f->n_instrs; i++) {
+            const ptx_function *callee = f->instrs[i].callee;
+            if (callee && (callee->cta_groups & ~f->cta_groups)) {
+                f->cta_groups |= callee->cta_groups;
+                any = true;
+            }
+        }
+    return any;
+}
+
+/* A kernel has tensor memory for its block or for its pair of blocks. */
+static void check_cta_groups(ptx_parser *p)
+{
+    enum { BOTH = 1 << 1 | 1 << 2 };
+    unsigned all = 0;
+    for (const ptx_function *f = p->module->functions; f; f = f->next)
+        all |= f->cta_groups;
+    if ((all & BOTH) != BOTH)
+        return;
+    while (spread_cta_groups(p->module)) {
+    }
+    for (const ptx_function *f = p->module->functions; f; f = f->next)
+        if ((f->cta_groups & BOTH) == BOTH)
+            function_error(p, f, "error   : Function",
+                           " uses single CTA(.cta_group::1) and CTA pair granularity(.cta_group::2) and that "
+                           "is not allowed.");
 }
 
 static void parse(ptx_parser *p, const ptx_options *options)
@@ -369,8 +403,10 @@ static void parse(ptx_parser *p, const ptx_options *options)
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {
         p->module->n_entries += f->is_entry;
         if (!f->has_body && !f->aliased && f->linkage != PTX_LINK_EXTERN)
-            unresolved(p, f);
+            function_error(p, f, "fatal   : Unresolved extern function", "");
     }
+    if (!p->stopped)
+        check_cta_groups(p);
 }
 
 bool kr__ptx_parse(const char *text, size_t bytes, const ptx_options *options, ptx_module **ret_module,

@@ -374,6 +374,7 @@ struct ptx_function {
     unsigned reqnctapercluster[3];
     bool explicitcluster, blocksareclusters;
     const ptx_function *aliased;  /* .alias: the function whose other name this is */
+    uint8_t cta_groups; /* of its tcgen05: bits 1 and 2 */
     const ptx_function **targets; /* a prototype that .calltargets gave: all of them have it */
     size_t n_targets;
     unsigned line;
