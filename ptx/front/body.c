@@ -722,7 +722,7 @@ static void instruction(ptx_parser *p)
     if (!name)
         return;
     const char *opcode_name = kr__ptx_opcodes[name->row].name;
-    if (!p->unknown && !p->unknown_address && !(p->too_many && kr__ptx_opcodes[name->row].forms->operands))
+    if (!p->unknown && !p->unknown_address && !p->too_many)
         kr__ptx_check_instr(p, name, instr);
     else if (!p->unknown && !p->too_many)
         kr__ptx_error(p, line, "Illegal operand type to instruction '%s'", opcode_name);

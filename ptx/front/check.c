@@ -1598,8 +1598,6 @@ void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr 
             kr__ptx_check_matrix(p, spelling, instr, v.title);
             return;
         }
-    if (v.form == forms)
-        return; /* not checked */
     char name[48], message[sizeof v.message] = "";
     title(spelling, name, sizeof name);
     v.title = name;

@@ -247,8 +247,6 @@ bool kr__ptx_decode(ptx_parser *p, ptx_op op, ptx_text words, unsigned line, ptx
 {
     to->row = to->instr.op = op;
     to->instr.vector = 1;
-    if (!kr__ptx_opcodes[op].forms->operands)
-        return true; /* not checked */
     bool ok = true;
     for (ptx_text word; next_word(&words, &word);)
         ok &= decode_word(p, op, word, line, to);
