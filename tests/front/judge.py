@@ -42,7 +42,7 @@ def frame(version, target):
 
 def run(ptxas, text, target):
     arch = re.match(r"sm_(\d+)([af]?)", target)
-    name = arch[0] if arch[2] or int(arch[1]) > 90 else "sm_90"
+    name = arch[0].replace("101", "110") if arch[2] or int(arch[1]) > 90 else "sm_90" # sm_110 was called sm_101
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(text)
         file.flush()
