@@ -171,6 +171,49 @@ START_TEST(verdicts_are_those_of_ptxas)
 }
 END_TEST
 
+static int by_target_and_ptx(const void *left, const void *right)
+{
+    const judged *a = left, *b = right;
+    const int order = strcmp(a->target, b->target);
+    return order ? order : strcmp(a->ptx, b->ptx);
+}
+
+/* What ptxas accepts from some .version on needs that .version. */
+START_TEST(needs_are_those_of_ptxas)
+{
+    size_t bytes, n, n_compared = 0, wrong = 0;
+    char *file = data_file("judged.tsv", &bytes);
+    judged *rows = judgements(file, &n);
+    qsort(rows, n, sizeof *rows, by_target_and_ptx);
+    for (size_t i = 0, end; i < n; i = end) {
+        const judged *accepted = NULL;
+        for (end = i; end < n && !by_target_and_ptx(&rows[i], &rows[end]); end++)
+            if (rows[end].verdict == '+')
+                accepted = &rows[end];
+        if (!accepted || end - i < 2)
+            continue;
+        kr__text ptx = {0};
+        write_judged(accepted, &ptx);
+        ck_assert_msg(parse(ptx.data), "%s", log_text());
+        for (const judged *row = &rows[i]; row < &rows[end]; row++) {
+            const int isa = (row->version[0] - '0') * 10 + (row->version[2] - '0');
+            const bool ok = (row->verdict == '+') == (isa >= module->needs.isa);
+            if (!ok)
+                printf("%s %s: %s\n  ptxas: %c, needed: %d\n", row->version, row->target, row->ptx,
+                       row->verdict, module->needs.isa);
+            wrong += !ok;
+            n_compared++;
+        }
+        kr__text_free(&ptx);
+    }
+    ck_assert_uint_gt(n_compared, 500);
+    free(rows);
+    free(file);
+    done();
+    ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
 /* The instructions of the module's kernel, a line each. */
 static void print_kernel(kr__text *to)
 {
@@ -773,6 +816,7 @@ int main(void)
     TCase *tests = tcase_create("front");
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, verdicts_are_those_of_ptxas);
+    tcase_add_test(tests, needs_are_those_of_ptxas);
     tcase_add_test(tests, what_is_printed_is_read_again);
     tcase_add_test(tests, installed_ptxas_still_says_so);
     tcase_add_test(tests, header);
