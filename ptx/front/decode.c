@@ -77,13 +77,16 @@ static bool shape(ptx_text word, uint16_t to[3])
 
 static bool add_type(ptx_instr *instr, ptx_type type)
 {
-    ptx_type *const slots[] = {&instr->type, &instr->type2, &instr->type3, &instr->type4, &instr->type5};
+    ptx_type *const slots[] = {&instr->type, &instr->type2, &instr->type3, &instr->type4};
     for (size_t i = 0; i < KR_COUNT(slots); i++)
         if (!*slots[i]) {
             *slots[i] = type;
             return true;
         }
-    return false;
+    if (instr->type5)
+        return false;
+    instr->type5 = (uint8_t)type;
+    return true;
 }
 
 static ptx_space plain_space(ptx_space written)

@@ -317,7 +317,7 @@ typedef struct ptx_instr {
     uint64_t flags; /* ptx_flag */
     ptx_type type;  /* the first type: the operation's (cvt: the destination's; ld/st: the access's) */
     ptx_type type2; /* the second: cvt's and set's source, mul/mad/shfl none */
-    ptx_type type3, type4, type5; /* mma's a/b/c, and its scales' */
+    ptx_type type3, type4; /* mma's a/b/c */
     ptx_round round;
     ptx_compare compare;
     ptx_bool boolean;
@@ -330,6 +330,7 @@ typedef struct ptx_instr {
     uint8_t layout;        /* bits: 0 a is col, 1 b is col */
     uint8_t scale;         /* ptx_scale bits: vmad's */
     uint8_t kind;          /* ptx_mma_kind */
+    uint8_t type5;         /* ptx_type: of mma's scales */
     uint8_t priority[2];   /* ptx_priority: of L2, createpolicy's first and second */
     const ptx_register *guard; /* @%p */
     bool guard_negated;
