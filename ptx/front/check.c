@@ -608,7 +608,7 @@ static stage fragment(verdict *v, const ptx_operand *operand)
     const ptx_op op = v->instr->op;
     const bool is_product = op == PTX_OP_MMA || (op >= PTX_OP_WMMA_LOAD_A && op <= PTX_OP_WMMA_MMA) ||
                             op == PTX_OP_WGMMA_MMA_ASYNC;
-    if (is_product && operand->kind == PTX_OPERAND_REGISTER)
+    if (is_product && op != PTX_OP_WGMMA_MMA_ASYNC && operand->kind == PTX_OPERAND_REGISTER)
         return RIGHT;
     if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
         return mismatch(v);
@@ -678,7 +678,7 @@ static stage operand(verdict *v, char letter, size_t i)
         return datum(v, at, i, instr->type, true, true);
     case 'w':
         return source(v, at, i, instr->type2, true);
-    case 'e':
+    case 'y':
     case 'b':
         return loose_datum(v, at, i, letter == 'b', true);
     case 'o':
@@ -757,6 +757,8 @@ static stage operand(verdict *v, char letter, size_t i)
         return fragment(v, at);
     case 'B':
         return destination(v, at, PTX_B32, false);
+    case 'e':
+        return register_of(v, at, PTX_B32);
     case 'g':
         return register_of(v, at, PTX_U16);
     case 'j':
@@ -864,6 +866,8 @@ static const struct {
     {K(COMPARE), "Comparison modifier required for instruction '%s'"},
     {K(NOFTZ), "'.noftz' modifier required for instruction '%s'"},
     {K(ATOMIC), "Reduction operation is required for instruction '%s'"},
+    {K(LAYOUT), "layout modifier required for instruction '%s'"},
+    {K(LAYOUTS), "'.blayout' modifier required for instruction '%s'"},
     {PTX_SYNC, ".sync modifier required for instruction '%s'"},
     {PTX_ALIGNED, ".aligned modifier required for instruction '%s'"},
     {K(SHUFFLE), "Shuffle modifier required for instruction '%s'"},

@@ -314,7 +314,7 @@ static const struct moved_shape {
     {PTX_OP_LDMATRIX, PTX_NONE, 8, 16, 1, 4, PLAIN},
     {PTX_OP_STMATRIX, PTX_B16, 8, 8, 1, 4, PLAIN | TRANSPOSED},
     {PTX_OP_STMATRIX, PTX_B8, 16, 8, 1, 4, TRANSPOSED},
-    {PTX_OP_MOVMATRIX, PTX_B16, 8, 8, 0, 0, PLAIN | TRANSPOSED},
+    {PTX_OP_MOVMATRIX, PTX_B16, 8, 8, 0, 0, TRANSPOSED},
 };
 
 static void check_moved(ptx_parser *p, const ptx_instr *instr, const char *name)

@@ -158,23 +158,25 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
     }
 }
 
-/* Kinds that an instruction may have several of: spaces and layouts are counted by the forms, .mmio.relaxed,
+/* Kinds that an instruction may have several of: spaces are counted below, .mmio.relaxed,
  * L1:: and L2:: hints, .xorsign.abs, .proxy.async, .po.shr7. */
-#define REPEATABLE (K(SPACE) | K(LAYOUT) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY))
+#define REPEATABLE (K(SPACE) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY))
 
-/* A second state space and a second format are of kinds of their own. */
+/* A second state space, layout or format is of a kind of its own. */
 static uint8_t kind_of(const ptx_modifier *modifier, ptx_set seen)
 {
-    if (modifier->kind == PTX_KIND_SPACE && (seen & K(SPACE)))
-        return PTX_KIND_SPACES;
-    return modifier->kind == PTX_KIND_FORMAT && (seen & K(FORMAT)) ? PTX_KIND_FORMATS : modifier->kind;
+    static const uint8_t seconds[PTX_KIND_END] = {[PTX_KIND_SPACE] = PTX_KIND_SPACES,
+                                                  [PTX_KIND_LAYOUT] = PTX_KIND_LAYOUTS,
+                                                  [PTX_KIND_FORMAT] = PTX_KIND_FORMATS};
+    const uint8_t kind = modifier->kind, second = seconds[kind];
+    return second && (seen & (ptx_set)1 << kind) ? second : kind;
 }
 
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)
 {
-    ptx_set bit =
-        modifier->kind == PTX_KIND_FORMAT ? (ptx_set)1 << kind_of(modifier, seen) : bit_of(modifier);
+    const uint8_t kind = kind_of(modifier, seen);
+    ptx_set bit = kind && kind != PTX_KIND_SPACES ? (ptx_set)1 << kind : bit_of(modifier);
     if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
         bit = K(ROUND) | K(ROUND_INT);
     if (!(seen & bit) || (bit & REPEATABLE)) {
@@ -193,6 +195,20 @@ static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, 
     return true;
 }
 
+/* ldmatrix and its like have no k, but a count in its place. */
+static bool take_shape(ptx_parser *p, ptx_op op, const uint16_t shape[3], unsigned line, ptx_spelling *to)
+{
+    const bool is_first = !(to->modifiers & K(SHAPE)), is_counted = p->allowed[op] & K(COUNT);
+    if (!is_first)
+        kr__ptx_error(p, line, "Multiple matrix shape modifiers specified");
+    else if (is_counted && shape[2])
+        kr__ptx_error(p, line, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", shape[0], shape[1],
+                      shape[2], kr__ptx_opcodes[op].name);
+    to->modifiers |= K(SHAPE);
+    memcpy(to->instr.shape, shape, (is_counted ? 2 : 3) * sizeof *shape);
+    return is_first && !(is_counted && shape[2]);
+}
+
 static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, ptx_spelling *to)
 {
     ptx_instr *instr = &to->instr;
@@ -203,10 +219,9 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, 
         kr__ptx_error(p, line, "Unexpected instruction types specified for '%s'", kr__ptx_opcodes[op].name);
         return false;
     }
-    if ((p->allowed[op] & K(SHAPE)) && shape(word, instr->shape)) {
-        to->modifiers |= K(SHAPE);
-        return true;
-    }
+    uint16_t written[3] = {0};
+    if ((p->allowed[op] & K(SHAPE)) && shape(word, written))
+        return take_shape(p, op, written, line, to);
     const ptx_modifier *modifier = meaning(p, op, word, line);
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
         return false;

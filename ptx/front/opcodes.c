@@ -87,6 +87,7 @@
 #define ATOM (K(SPACE) | K(ORDER) | K(SCOPE))
 #define MATRIX (PTX_SYNC | PTX_ALIGNED | K(SHAPE))
 #define WMMA (MATRIX | K(LAYOUT))
+#define PRODUCT (MATRIX | K(LAYOUT) | K(LAYOUTS))
 /* A and B of wmma. */
 #define WMMA_FACTOR                                                  \
     FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "V@?r", 60, 70)          \
@@ -188,7 +189,7 @@
 #define CONVERTED (K(FORMAT) | K(FORMATS))
 #define CONVERSION ONLY(FORMAT, FORMAT(B8X16)), ONLY(FORMATS, FORMAT(B6X16_P32) | FORMAT(B4X16_P64))
 /* mma with a .kind, and with one scale for each so many elements. */
-#define MMA_KIND (WMMA | K(KIND))
+#define MMA_KIND (PRODUCT | K(KIND))
 #define MMA_SCALE (MMA_KIND | PTX_BLOCK_SCALE)
 #define ANY_METADATA ONLY(SPARSITY, METADATA(ANY))
 #define ORDERED_METADATA ONLY(SPARSITY, METADATA(ORDERED))
