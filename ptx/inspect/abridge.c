@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/image/scan.h"
 #include "ptx/inspect/inspect.h"
 
 typedef struct abridger {
@@ -61,46 +62,25 @@ static bool is_new(abridger *a, uint64_t hash)
 
 /* ---- text ---- */
 
-enum byte_class { OTHER, BLANK, DIGIT, LETTER }; /* letters: what words are of, but digits */
+enum byte_class { OTHER, DIGIT, LETTER }; /* letters: what words are of, but digits */
 
 static enum byte_class class_of(char c)
 {
     static const uint8_t classes[256] = {
-        ['\t' ... '\r'] = BLANK, [' '] = BLANK,          ['0' ... '9'] = DIGIT,
-        ['a' ... 'z'] = LETTER,  ['A' ... 'Z'] = LETTER, ['_'] = LETTER,
-        ['$'] = LETTER,          ['%'] = LETTER,         ['.'] = LETTER,
+        ['0' ... '9'] = DIGIT, ['a' ... 'z'] = LETTER, ['A' ... 'Z'] = LETTER, ['_'] = LETTER,
+        ['$'] = LETTER,        ['%'] = LETTER,         ['.'] = LETTER,
     };
     return (enum byte_class)classes[(unsigned char)c];
 }
 
-/* Past a comment or string that begins at `at`; `at` where none does. */
-static const char *skip(const char *at, const char *end)
+/* Past one thing that blanks do not stand in; a byte of what is not closed before `end`. */
+static const char *past_one(const char *at, const char *end)
 {
-    const size_t left = (size_t)(end - at);
-    const char *close = NULL;
-    if (*at == '"')
-        close = memchr(at + 1, '"', left - 1);
-    else if (left < 2 || *at != '/' || (at[1] != '/' && at[1] != '*'))
-        return at;
-    else if (at[1] == '/')
-        close = memchr(at, '\n', left);
-    else if ((close = memmem(at + 2, left - 2, "*/", 2)))
-        close++;
-    return close ? close + 1 : end;
+    const char *after = kr__scan_token(at, end);
+    return after > at ? after : at + 1;
 }
 
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end) {
-        const char *next = class_of(*at) == BLANK ? at + 1 : *at == '/' ? skip(at, end) : at;
-        if (next == at)
-            break;
-        at = next;
-    }
-    return at;
-}
-
-/* ".shared::cta" is one word. */
+/* ".shared::cta" and "add.u32" are one word. */
 static const char *word_end(const char *at, const char *end)
 {
     for (;;) {
@@ -160,14 +140,14 @@ static bool is_one_of(char c, const char *marks)
 static const char *measure(const char *at, const char *end, const char *marks, uint64_t *hash)
 {
     size_t depth = 0;
-    while ((at = skip_blanks(at, end)) < end && (depth || !is_one_of(*at, marks))) {
+    while ((at = kr__scan_blanks(at, end)) < end && (depth || !is_one_of(*at, marks))) {
         depth += *at == '{';
         depth -= depth && *at == '}';
         if (class_of(*at) >= DIGIT) {
             at = pass_word(at, end, hash);
         } else {
             *hash = mix(*hash, (unsigned char)*at);
-            at = *at == '"' ? skip(at, end) : at + 1;
+            at = *at == '"' ? past_one(at, end) : at + 1;
         }
     }
     return at;
@@ -198,10 +178,10 @@ static const char *skip_guard(const char *at, const char *end)
 {
     if (*at != '@')
         return at;
-    at = skip_blanks(at + 1, end);
+    at = kr__scan_blanks(at + 1, end);
     if (at < end && *at == '!')
-        at = skip_blanks(at + 1, end);
-    return skip_blanks(word_end(at, end), end);
+        at = kr__scan_blanks(at + 1, end);
+    return kr__scan_blanks(word_end(at, end), end);
 }
 
 /* One instruction or `.loc`, which a line's end ends; `rest`: past its first word. Is it kept? */
@@ -228,10 +208,10 @@ static bool abridge_body(abridger *a)
     bool any = false;
     size_t depth = 0;
     do {
-        a->at = skip_blanks(a->at, a->end);
+        a->at = kr__scan_blanks(a->at, a->end);
         if (a->at == a->end)
             break;
-        const char *word = word_end(a->at, a->end), *mark = skip_blanks(word, a->end);
+        const char *word = word_end(a->at, a->end), *mark = kr__scan_blanks(word, a->end);
         uint64_t unused = 0;
         if (*a->at == '{' || *a->at == '}') {
             depth += *a->at == '{' ? 1 : -(size_t)1;
@@ -253,10 +233,9 @@ static bool abridge_body(abridger *a)
 /* Does the text have the word, before its first bracket? */
 static bool declares(const char *at, const char *end, const char *word)
 {
-    const size_t n = strlen(word);
-    while ((at = skip_blanks(at, end)) < end && *at != '(') {
-        const char *next = class_of(*at) >= DIGIT ? word_end(at, end) : *at == '"' ? skip(at, end) : at + 1;
-        if ((size_t)(next - at) == n && memcmp(at, word, n) == 0)
+    while ((at = kr__scan_blanks(at, end)) < end && *at != '(') {
+        const char *next = past_one(at, end);
+        if (kr__scan_is(at, next, word))
             return true;
         at = next;
     }
@@ -267,8 +246,8 @@ static bool declares(const char *at, const char *end, const char *word)
 static const char *skip_numbers(const char *at, const char *end)
 {
     for (;;) {
-        const char *comma = skip_blanks(at, end);
-        const char *next = comma < end && *comma == ',' ? skip_blanks(comma + 1, end) : end;
+        const char *comma = kr__scan_blanks(at, end);
+        const char *next = comma < end && *comma == ',' ? kr__scan_blanks(comma + 1, end) : end;
         if (next == end || class_of(*next) != DIGIT)
             return at;
         at = word_end(next, end);
@@ -278,7 +257,7 @@ static const char *skip_numbers(const char *at, const char *end)
 /* Of numbers in a row the first: what is left out of a list is zero. */
 static void abridge_values(abridger *a)
 {
-    while ((a->at = skip_blanks(a->at, a->end)) < a->end && *a->at != ';') {
+    while ((a->at = kr__scan_blanks(a->at, a->end)) < a->end && *a->at != ';') {
         const bool is_number = class_of(*a->at) == DIGIT;
         const char *end = word_end(a->at, a->end);
         copy_line(a, end > a->at ? end : a->at + 1);

@@ -37,15 +37,11 @@ void kr__inspection_leave(const kr_inspection *in, size_t offset, size_t bytes)
 
 static kr_status add_image(kr_inspection *in, const kr_image_info *info, kr_error *err)
 {
-    if (in->n_images == in->room) {
-        const size_t room = in->room ? 2 * in->room : 16;
-        kr_image_info *grown = reallocarray(in->images, room, sizeof *grown);
-        if (!grown)
-            return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu images", room);
-        in->images = grown;
-        in->room = room;
-    }
-    in->images[in->n_images++] = *info;
+    kr_image_info *grown = kr__grow(in->images, in->n_images, sizeof *grown);
+    if (!grown)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for image %zu", in->n_images);
+    in->images = grown;
+    grown[in->n_images++] = *info;
     return KR_OK;
 }
 

@@ -12,7 +12,7 @@ struct kr_inspection {
     const void *mapped; /* the bytes, where they are unmapped at the end */
     const char *name;   /* for messages */
     const char *kind;
-    size_t n_images, room;
+    size_t n_images;
     kr_image_info *images;
     kr__arena arena; /* texts */
 };

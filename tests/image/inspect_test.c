@@ -363,6 +363,22 @@ START_TEST(ptx_of_the_future)
 }
 END_TEST
 
+/* What a line ends may go on behind it. */
+START_TEST(ptx_over_a_line)
+{
+    static const char *const texts[] = {HEAD ".entry k() { .loc 1 2 \"a\nb\"; ret; }",
+                                        HEAD ".entry k() { .loc 1 2 /* a\nb */ 3; ret; }"};
+    for (size_t i = 0; i < KR_COUNT(texts); i++) {
+        kr_error err;
+        kr_image_contents *c = read_ptx(texts[i], &err);
+        ck_assert_msg(c != NULL, "%s", err.message);
+        ck_assert_uint_eq(c->n_kernels, 1);
+        ck_assert_int_eq(c->min_isa, 0);
+        kr_image_contents_destroy(&c);
+    }
+}
+END_TEST
+
 /* It was written for more than it needs, and each thing that needs more is seen wherever it is. */
 START_TEST(ptx_needs)
 {
@@ -571,6 +587,7 @@ int main(void)
     tcase_add_test(cases, refused_by_name);
     tcase_add_test(cases, ptx_declarations);
     tcase_add_test(cases, ptx_of_the_future);
+    tcase_add_test(cases, ptx_over_a_line);
     tcase_add_test(cases, ptx_needs);
     tcase_add_test(cases, damaged_ptx);
     tcase_add_test(cases, as_ptxas_says);
