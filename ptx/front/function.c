@@ -148,6 +148,8 @@ bool kr__ptx_noreturn(ptx_parser *p, ptx_function *function)
         return false;
     function->noreturn = true;
     kr__ptx_has(p, line, ".noreturn", 64, 30);
+    if (function->n_returns)
+        kr__ptx_error(p, line, "Invalid directive '.noreturn' for function '%s'", function->name);
     return true;
 }
 
@@ -348,9 +350,9 @@ void kr__ptx_function(ptx_parser *p, ptx_linkage linkage)
                       text.at);
         return;
     }
+    head.name = known->name;
     if (!directives(p, &head))
         return;
-    head.name = known->name;
     head.next = known->next;
     if (known->is_unified && !head.is_unified) {
         head.is_unified = true;
