@@ -266,6 +266,19 @@ static void abridge_values(abridger *a)
     }
 }
 
+/* Debug data says nothing, but lines that were inlined name its labels. */
+static void abridge_section(abridger *a, const char *end)
+{
+    while ((a->at = kr__scan_blanks(a->at, end)) < end) {
+        const char *word = word_end(a->at, end), *mark = kr__scan_blanks(word, end);
+        if (mark < end && *mark == ':')
+            copy_line(a, mark + 1);
+        else
+            a->at = word > a->at ? word : a->at + 1;
+    }
+    kr__text_add_bytes(a->to, "}\n", 2);
+}
+
 static void abridge_module(abridger *a)
 {
     while (a->at < a->end) {
@@ -279,12 +292,11 @@ static void abridge_module(abridger *a)
             const bool any = abridge_body(a), is_first = is_new(a, hash);
             if (is_entry && !any && !is_first && !a->all_kernels)
                 a->to->bytes = before;
-        } else if (has_block) { /* which ends where the next declaration begins; debug data says nothing */
+        } else if (has_block) { /* which ends where the next declaration begins */
             const char *end = measure(mark, a->end, ".", &hash);
             if (declares(a->at, mark, ".section")) {
                 copy(a, mark + 1);
-                a->at = end;
-                kr__text_add_bytes(a->to, "}\n", 2);
+                abridge_section(a, end);
             }
             copy(a, end);
         } else {
