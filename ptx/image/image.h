@@ -49,6 +49,10 @@ typedef struct kr__ptx_head {
 /* Reads .version and .target, which come first. false: no .version, so this is no PTX. */
 bool kr__ptx_head_read(const char *text, size_t bytes, kr__ptx_head *ret_head);
 
+/* PTX that needs what `text` needs: of it, what is like nothing before; with or without the kernels that add
+ * nothing. false: no memory. */
+bool kr__ptx_abridge(const char *text, size_t bytes, bool all_kernels, kr__text *to);
+
 /* What PTX declares. Nothing in bodies is read, so that new instructions do not matter. */
 typedef struct kr__ptx_outline {
     kr__ptx_head head;

@@ -20,8 +20,4 @@ struct kr_inspection {
 /* The pages of a mapped file that were looked at need not stay in memory. */
 void kr__inspection_leave(const kr_inspection *in, size_t offset, size_t bytes);
 
-/* PTX that needs what `text` needs: of it, what is like nothing before; with or without the kernels that add
- * nothing. false: no memory. */
-bool kr__ptx_abridge(const char *text, size_t bytes, bool all_kernels, kr__text *to);
-
 #endif

@@ -357,6 +357,39 @@ static kr_status deliver(job *j, kr_releveled **ret, kr_error *err)
     return KR_OK;
 }
 
+/* At that level, and right. */
+static kr_status rewrite(job *j, header to)
+{
+    ptx_needs needs;
+    kr_status status = edit(j, to);
+    if (!status)
+        status = judge_output(j, &needs);
+    if (!status && needs.isa > to.isa &&
+        to.isa < j->from.isa) /* what only the newest assembler takes there */
+        status = refuse_level(j, needs.isa_line, (ptx_level){needs.isa, needs.sm});
+    return status;
+}
+
+/* The lowest level follows from one of the statements that are alike, most often: then the whole is read
+ * once. false: ask the whole. */
+static bool rewrite_as_abridged(job *j, const kr_relevel_options *options)
+{
+    kr__text text = {0};
+    header to;
+    job few = {.from = j->from};
+    bool done = kr__ptx_abridge(j->input.at, j->input.bytes, true, &text) && !text.failed &&
+                kr__ptx_head_read(text.data, text.bytes, &few.head);
+    few.input = (ptx_slice){text.data, text.bytes};
+    done = done && !choose(&few, options, &to);
+    kr__text_free(&few.output);
+    kr__text_free(&text);
+    kr_error *const err = j->err;
+    j->err = NULL; /* why it will not do is for the whole to say */
+    done = done && !rewrite(j, to);
+    j->err = err;
+    return done;
+}
+
 kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options *options,
                          kr_releveled **ret_releveled, kr_error *err)
 {
@@ -371,7 +404,6 @@ kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options
         kr__error_advice(err, "Give the PTX that it was made from.");
     }
     job j = {.input = {ptx, facts.ptx_bytes}, .err = err};
-    ptx_needs needs;
     header to;
     if (!status) {
         kr__ptx_head_read(ptx, facts.ptx_bytes, &j.head);
@@ -379,15 +411,12 @@ kr_status kr_ptx_relevel(const char *ptx, size_t bytes, const kr_relevel_options
         if (!j.head.isa || !j.head.target.major)
             status = KR_FAIL(err, KR_CORRUPT, "no PTX: it has no .version or no .target");
     }
-    if (!status)
+    const bool is_lowest = !own.isa && !own.driver_version;
+    if (!status && !(is_lowest && rewrite_as_abridged(&j, &own))) {
         status = choose(&j, &own, &to);
-    if (!status)
-        status = edit(&j, to);
-    if (!status)
-        status = judge_output(&j, &needs);
-    if (!status && needs.isa > j.to.isa &&
-        j.to.isa < j.from.isa) /* what only the newest assembler takes there */
-        status = refuse_level(&j, needs.isa_line, (ptx_level){needs.isa, needs.sm});
+        if (!status)
+            status = rewrite(&j, to);
+    }
     if (!status)
         status = deliver(&j, ret_releveled, err);
     kr__text_free(&j.output);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/image/image.h"
 #include "ptx/image/scan.h"
-#include "ptx/inspect/inspect.h"
 
 typedef struct abridger {
     const char *at, *end;
