@@ -293,7 +293,9 @@ static kr_status lowest(job *j, bool has_target, header *to)
     if (status)
         return status;
     const int sm = j->from.sm >= OWN_PROGRESS_SM ? most(needs.sm, OWN_PROGRESS_SM) : needs.sm;
-    if (!has_target && needs.target && sm < to->sm) {
+    const char last = needs.target ? needs.target[strlen(needs.target) - 1] : 0;
+    const bool is_plain = last >= '0' && last <= '9'; /* what only a family has stays with its own */
+    if (!has_target && is_plain && sm < to->sm) {
         *to = at_target(to->isa, sm);
         status = edit(j, *to);
         if (!status)

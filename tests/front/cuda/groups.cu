@@ -81,7 +81,11 @@ __global__ void __maxnreg__(64) calls(float *f, int n, const __grid_constant__ i
         give_up();
     if (n == 18)
         __brkpt();
-    float *memory = (float *)__builtin_alloca(n * sizeof *memory);
+#ifdef __CUDACC_RTC__
+    float memory[64];
+#else
+    float *memory = (float *)alloca(n * sizeof *memory);
+#endif
     memory[n - 1] = deep(n, twice);
     f[2] = memory[n / 2] + wide.y;
     switch (n) {
