@@ -243,6 +243,7 @@ START_TEST(a_launch_beside_a_running_kernel)
     ck_ok(kr_buffer_upload(x, 0, &one, sizeof one, &err));
     ck_ok(kr_buffer_upload(y, 0, &one, sizeof one, &err));
     ck_ok(kr_buffer_set(flag, 0, 0, sizeof set, a, &err));
+    ck_ok(kr_stream_synchronize(a, &err)); /* before the other stream sets it */
     ck_ok(kr_kernel_launch(spin, a, &(kr_launch_config){{1}, {1}, 0}, KR_ARGS(KR_BUF(flag)), &err));
     ck_ok(kr_kernel_launch(saxpy_, b, &(kr_launch_config){{1}, {32}, 0},
                            KR_ARGS(KR_U64(1), KR_F32(2), KR_BUF(x), KR_BUF(y)), &err));
