@@ -128,7 +128,7 @@ int run_check(const invocation *cli)
     kr_error err;
     json_t *ops = json_array();
     coverage *c = tool_alloc(sizeof *c);
-    kr_status status = session_open(&s, cli, false, &err);
+    kr_status status = session_open_shipped(&s, cli, &err);
     c->registry = s.registry;
     if (!status && !cli_has(cli, OPT_CC))
         status =

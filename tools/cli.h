@@ -185,8 +185,9 @@ void session_close(session *s);
 /* Its halves: the runtime with its devices; the registry. */
 kr_status session_open_driver(session *s, const invocation *cli, kr_error *err);
 kr_status session_open_registry(session *s, const invocation *cli, kr_error *err);
-/* A registry of what --ops names alone. */
-kr_status session_open_own(session *s, const invocation *cli, kr_error *err);
+/* The registry that a pack is made from: of what --ops names alone, where there is such and no GLOB names
+ * others. */
+kr_status session_open_shipped(session *s, const invocation *cli, kr_error *err);
 
 /* The NVRTC that --nvrtc or KREGISTRY_NVRTC names, else the one that is found, for a driver (0: any).
  * KR_NOT_ON_THIS_MACHINE: there is none, or none is wanted. KR_INVALID_ARGUMENT: the one named does not do.

@@ -140,8 +140,8 @@ static kr_status build(const invocation *cli, session *s, kr_pack **ret_pack, kr
         status = read_option(cli, OPT_PTX, &ptx, err);
     if (!status)
         status = check_nvrtc(cli, &cubins, &ptx, err);
-    if (!status) /* one's own ops, where there are such and no others are named */
-        status = (cli_has(cli, OPT_OPS) && !glob ? session_open_own : session_open_registry)(s, cli, err);
+    if (!status)
+        status = session_open_shipped(s, cli, err);
     if (status)
         return status;
     const kr_pack_options options = {.struct_size = sizeof options,

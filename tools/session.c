@@ -286,9 +286,9 @@ kr_status session_open_registry(session *s, const invocation *cli, kr_error *err
     return open_registry(s, cli, false, err);
 }
 
-kr_status session_open_own(session *s, const invocation *cli, kr_error *err)
+kr_status session_open_shipped(session *s, const invocation *cli, kr_error *err)
 {
-    return open_registry(s, cli, true, err);
+    return open_registry(s, cli, cli_has(cli, OPT_OPS) && cli->n_operands == 0, err);
 }
 
 kr_status session_open_driver(session *s, const invocation *cli, kr_error *err)

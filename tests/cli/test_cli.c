@@ -1113,6 +1113,7 @@ static const struct {
      0},
     {"CUDA_FORCE_JIT", "1", SOFT "run saxpy.f32 --n 100", 0, "ptx compute_", SOFTCUDA | NVRTC},
     {"CUDA_DISABLE_PTX_JIT", "1", "check saxpy --cc 9.0 --nvrtc-archs 90", 0, "0 missing", 0},
+    {"CUDA_DISABLE_PTX_JIT", "1", "check --ops " PACK " --cc 9.0 --no-nvrtc", 0, "0 missing", 0},
     {"CUDA_DISABLE_PTX_JIT", "1", "check scale --ops " PACK " --cc 9.0,12.0 --no-nvrtc", 1, "1 missing", 0},
     {"CUDA_DISABLE_JIT", "1", "check saxpy --cc 9.0 --nvrtc-archs 80", 1, "CUDA_DISABLE_JIT is set", 0},
     {"CUDA_DISABLE_JIT", "1", SOFT "run saxpy.f32 --n 100 --nvrtc none", 1, "there is no NVRTC", SOFTCUDA},
