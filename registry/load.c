@@ -355,91 +355,27 @@ static kr_status fail_for(const reasons *r, kr_error *err)
     return KR_NOT_ON_THIS_DEVICE;
 }
 
-/* "cubin sm_80, ptx compute_90": what is shipped, of any variant, each kind and arch once. */
-static void list_shipped(const want *w, kr__text *to)
+/* *ret_question is of *ret_machine. */
+static kr_status choose(const want *w, kr_machine *ret_machine, kr__question *ret_question,
+                        kr__selection **ret_selection, kr_error *err)
 {
-    for (size_t i = 0; i < w->entry->n_images; i++) {
-        const kr__shipped *s = &w->entry->images[i];
-        const kr__candidate c = {.shipped = s, .kind = s->kind, .arch = s->arch};
-        char name[64];
-        bool told = s->image->type != w->type_index;
-        for (size_t k = 0; k < i && !told; k++) {
-            const kr__shipped *before = &w->entry->images[k];
-            told = before->image->type == w->type_index && before->kind == s->kind &&
-                   before->arch.suffix == s->arch.suffix && !kr_cc_compare(before->arch, s->arch);
-        }
-        if (!told)
-            kr__text_add(to, "%s%s", to->bytes ? ", " : "", kr__candidate_image(&c, name));
-    }
+    const kr__entry *entry = w->entry;
+    const kr_status status = kr_registry_machine(w->registry, w->device, ret_machine, err);
+    if (status)
+        return status;
+    *ret_question = (kr__question){entry->def, w->type_index, ret_machine,    &w->registry->policy,
+                                   SIZE_MAX,   entry->images, entry->n_images};
+    return kr__select(ret_question, ret_selection, err);
 }
 
-/* How it could be compiled for the device after all. */
-static const char *way_to_compile(const want *w, const kr_nvrtc *nvrtc)
-{
-    if (!w->entry->def->text)
-        return "the source";
-    if (w->registry->no_nvrtc)
-        return "let NVRTC be used";
-    const kr_cc cc = kr_device_get_info(w->device)->cc;
-    const kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
-    const bool too_old = info.n_archs && cc.major * 10 + cc.minor < info.archs[0];
-    return too_old ? "use an NVRTC of an earlier CUDA" : "use an NVRTC that knows the device";
-}
-
-/* What to change: the environment, the driver, what is shipped, or the requirements. */
-static void advise(const want *w, const kr__selection *selection, const kr_nvrtc *nvrtc, kr_error *err)
-{
-    char op_name[KR__MAX_FULL_NAME];
-    const kr_cc cc = kr_device_get_info(w->device)->cc;
-    const bool has_source = w->entry->def->text, no_nvrtc = has_source && w->registry->no_nvrtc;
-    const char *variable = NULL;
-    int driver = 0;
-    bool all_out = true;
-    for (size_t i = 0; i < selection->n; i++) {
-        const kr__candidate *c = &selection->list[i];
-        variable = variable ? variable : c->variable;
-        driver = c->needs_driver && (!driver || c->needs_driver < driver) ? c->needs_driver : driver;
-        all_out &= c->variant_is_out;
-    }
-    kr__text shipped = {0};
-    list_shipped(w, &shipped);
-    if (variable)
-        kr__error_advice(err, "Unset %s.", variable);
-    else if (all_out)
-        kr__error_advice(err, "Add a variant that asks for less; `kregistry explain %s` shows every choice.",
-                         kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
-    else if (driver)
-        kr__error_advice(err, "Update the driver to one for CUDA %d.%d%s.", driver / 1000, driver % 1000 / 10,
-                         no_nvrtc ? ", or let NVRTC be used" : "");
-    else if (has_source && !nvrtc && !no_nvrtc)
-        kr__registry_tell_nvrtc(w->registry, err);
-    else
-        kr__error_advice(err, "%s%s: add machine code for sm_%d%d, PTX for compute_%d%d or lower, or %s.",
-                         shipped.data ? "Shipped are " : "Nothing is shipped",
-                         shipped.data ? shipped.data : "", cc.major, cc.minor, cc.major, cc.minor,
-                         way_to_compile(w, nvrtc));
-    kr__text_free(&shipped);
-}
-
-static kr_status choose(const want *w, size_t asked_variant, kr__selection **ret_selection, kr_error *err)
+/* `only`: the one variant that was wanted; SIZE_MAX: any. The log is for what the message cannot hold. err is
+ * not NULL. */
+static kr_status none_will_do(const want *w, size_t only, const reasons *r, kr_error *err)
 {
     kr_machine machine;
-    const kr__entry *entry = w->entry;
-    const kr_status status = kr_registry_machine(w->registry, w->device, &machine, err);
-    return status ? status
-                  : kr__select(&(kr__question){entry->def, w->type_index, &machine, &w->registry->policy,
-                                               asked_variant, entry->images, entry->n_images},
-                               ret_selection, err);
-}
-
-/* The log is for what the message cannot hold. err is not NULL. */
-static kr_status none_will_do(const want *w, const reasons *r, kr_error *err)
-{
-    kr_nvrtc *nvrtc;
+    kr__question question;
     kr__selection *selection;
-    kr_status status = kr__registry_nvrtc(w->registry, &nvrtc, err);
-    if (!status)
-        status = choose(w, SIZE_MAX, &selection, err);
+    kr_status status = choose(w, &machine, &question, &selection, err);
     if (status)
         return status;
     char op_name[KR__MAX_FULL_NAME], cc[KR_CC_TEXT_BYTES];
@@ -455,8 +391,8 @@ static kr_status none_will_do(const want *w, const reasons *r, kr_error *err)
         err->log[0] = '\0';
     kr__error_op(err, kr__op_full_name(&w->entry->def->op, w->type_index, op_name));
     kr__error_device(err, info->ordinal);
-    if (!r->first.status)
-        advise(w, selection, nvrtc, err);
+    if (!r->first.status && kr__selection_advise(&question, selection, only, err) && w->entry->def->text)
+        kr__registry_tell_nvrtc(w->registry, err);
     free(selection);
     return status;
 }
@@ -503,8 +439,10 @@ static kr_status try_candidates(const want *w, const kr__selection *selection, k
 /* err is not NULL. */
 static kr_status make(const want *w, kr__loaded **ret_loaded, kr_error *err)
 {
+    kr_machine machine;
+    kr__question question;
     kr__selection *selection;
-    kr_status status = choose(w, SIZE_MAX, &selection, err);
+    kr_status status = choose(w, &machine, &question, &selection, err);
     if (status)
         return status;
     reasons *r = kr__alloc(1, sizeof *r, err);
@@ -571,7 +509,7 @@ static kr_status fill_chain(want *w, kr__chain *chain, reasons *r, kr_error *err
         if (!def->variants[v].align_bytes)
             break;
     }
-    return chain->n ? KR_OK : none_will_do(w, r, err);
+    return chain->n ? KR_OK : none_will_do(w, SIZE_MAX, r, err);
 }
 
 static kr_status get_chain(want *w, const kr__chain **ret_chain, kr_error *err)
@@ -642,7 +580,7 @@ static kr_status load_one(want *w, size_t variant, uint64_t align_bytes, const k
     if (!r)
         return KR_OUT_OF_HOST_MEMORY;
     note_error(r, err);
-    none_will_do(w, r, err);
+    none_will_do(w, variant, r, err);
     forget(r);
     return err->status;
 }

@@ -539,8 +539,8 @@ kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machi
     return KR_OK;
 }
 
-static kr_explanation *explanation_of(const kr__op_def *def, const kr__selection *selection, size_t only,
-                                      kr_error *err)
+static kr_explanation *explanation_of(const kr__question *question, const kr__selection *selection,
+                                      size_t only, kr_error *err)
 {
     kr_explanation *e = kr__alloc(1, sizeof *e + selection->n * sizeof(kr_candidate), err);
     if (!e)
@@ -553,7 +553,7 @@ static kr_explanation *explanation_of(const kr__op_def *def, const kr__selection
         if (only != SIZE_MAX && c->variant != only)
             continue;
         kr_candidate *to = &list[e->n++];
-        kr__format(to->variant, sizeof to->variant, "%s", def->op.variants[c->variant].name);
+        kr__format(to->variant, sizeof to->variant, "%s", question->def->op.variants[c->variant].name);
         kr__candidate_image(c, to->image);
         to->usable = c->usable;
         to->chosen = c->usable && !chosen;
@@ -561,6 +561,11 @@ static kr_explanation *explanation_of(const kr__op_def *def, const kr__selection
         kr__format(to->reason, sizeof to->reason, "%s%s", c->reason,
                    c->usable && !c->shipped ? "; not tried" : "");
         chosen |= to->chosen;
+    }
+    if (!chosen) {
+        kr_error advised = {0};
+        kr__selection_advise(question, selection, only, &advised);
+        kr__format(e->advice, sizeof e->advice, "%s", advised.advice);
     }
     return e;
 }
@@ -581,13 +586,13 @@ kr_status kr_registry_explain(kr_registry *registry, const char *full_name, cons
     if (status)
         return status;
     kr__selection *selection;
-    status =
-        kr__select(&(kr__question){entry->def, type_index, machine, &registry->policy,
-                                   variant ? SIZE_MAX : entry->asked_variant, entry->images, entry->n_images},
-                   &selection, err);
+    const kr__question question = {
+        entry->def,    type_index,     machine, &registry->policy, variant ? SIZE_MAX : entry->asked_variant,
+        entry->images, entry->n_images};
+    status = kr__select(&question, &selection, err);
     if (status)
         return status;
-    kr_explanation *explanation = explanation_of(entry->def, selection, only, err);
+    kr_explanation *explanation = explanation_of(&question, selection, only, err);
     free(selection);
     if (!explanation)
         return KR_OUT_OF_HOST_MEMORY;

@@ -42,6 +42,11 @@ typedef struct kr__question {
 /* *ret_selection is to be freed. */
 kr_status kr__select(const kr__question *question, kr__selection **ret_selection, kr_error *err);
 
+/* One thing to do where nothing of a selection can run, or nothing of one variant (SIZE_MAX: any): to the
+ * environment, the variants, the driver, or (true) what is shipped and compiled. */
+bool kr__selection_advise(const kr__question *question, const kr__selection *selection, size_t only_variant,
+                          kr_error *err);
+
 /* "cubin sm_90", "nvrtc sm_90", "ptx compute_75", "nvrtc compute_120"; "" where the variant is out. */
 char *kr__candidate_image(const kr__candidate *candidate, char text[64]);
 

@@ -52,9 +52,10 @@ static kr_status add_cell(coverage *c, const char *name, kr_cc cc, json_t *cells
     const kr_candidate *chosen = chosen_of(explanation);
     c->missing += !chosen;
     c->untried += chosen && strcmp(chosen->how, "nvrtc") == 0;
-    json_array_append_new(cells, json_pack("{s:s, s:s, s:o}", "cc", kr_cc_format(cc, text), "how",
+    json_array_append_new(cells, json_pack("{s:s, s:s, s:o, s:o}", "cc", kr_cc_format(cc, text), "how",
                                            chosen ? chosen->how : "none", "reason",
-                                           chosen ? json_any_text(chosen->reason) : refusals(explanation)));
+                                           chosen ? json_any_text(chosen->reason) : refusals(explanation),
+                                           "advice", json_text(explanation->advice)));
     kr_explanation_destroy(&explanation);
     return KR_OK;
 }
@@ -104,9 +105,10 @@ static void print_table(const coverage *c, const json_t *ops)
     {
         json_array_foreach(json_object_get(op, "cells"), j,
                            cell) if (strcmp(json_string_value(json_object_get(cell, "how")), "none") == 0)
-            printf("%s on %s: %s\n", json_string_value(json_object_get(op, "name")),
+            printf("%s on %s: %s\n  %s\n", json_string_value(json_object_get(op, "name")),
                    json_string_value(json_object_get(cell, "cc")),
-                   json_string_value(json_object_get(cell, "reason")));
+                   json_string_value(json_object_get(cell, "reason")),
+                   json_string_value(json_object_get(cell, "advice")));
     }
     printf("%zu missing\n", c->missing);
     if (c->untried)

@@ -64,10 +64,10 @@ static json_t *explanation_json(const char *name, const asked *a, const kr_expla
                                                     json_text(c->reason)));
     }
     return json_pack(
-        "{s:s, s:o, s:o, s:o}", "op", name, "device", json_any_text(a->name), "chosen",
+        "{s:s, s:o, s:o, s:o, s:o}", "op", name, "device", json_any_text(a->name), "chosen",
         chosen ? json_pack("{s:s, s:o}", "variant", chosen->variant, "image", json_any_text(chosen->image))
                : json_null(),
-        "considered", considered);
+        "considered", considered, "advice", json_text(e->advice));
 }
 
 static void print_explanation(const char *name, const asked *a, const kr_explanation *e)
@@ -79,7 +79,7 @@ static void print_explanation(const char *name, const asked *a, const kr_explana
                verdict(c), plain(stdout), c->variant, c->image, c->reason);
     }
     if (!chosen_of(e))
-        printf("  nothing can run here\n");
+        printf("  nothing can run here\n  %s\n", e->advice);
 }
 
 int run_explain(const invocation *cli)

@@ -95,6 +95,7 @@ typedef struct kr_candidate {
 typedef struct kr_explanation {
     size_t n;
     const kr_candidate *considered; /* in the order of preference */
+    char advice[384];               /* one thing to do where none is chosen; else "" */
 } kr_explanation;
 
 /* Every variant and image considered for a machine, and why. Needs no driver. Where nothing can run the

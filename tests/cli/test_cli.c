@@ -76,6 +76,10 @@ static const row rows[] = {
     {NO_DRIVER "list --resolve", 3, "/no/such/libcuda.so.1", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 75,80,90", 0, "chosen", 0},
     {"explain saxpy.f32 --cc 4.0 --nvrtc-archs none", 1, NULL, 0},
+    {"explain invert --ops " PACK " --cc 7.0 --nvrtc none", 1, "PTX for compute_70 or lower, or let NVRTC be used.",
+     0},
+    {"explain invert --ops " PACK " --cc 8.6 --variant late", 1, "Take variant plain", 0},
+    {"check invert --ops " PACK " --cc 7.0 --no-nvrtc", 1, "PTX for compute_70 or lower, or let NVRTC be used.", 0},
     {"explain saxpy.f32 --cc 9.x", 2, "9.x", 0},
     {"explain saxpi.f32 --cc 9.0", 2, "saxpy.f32", 0},
     {"explain saxpy --type f23 --cc 9.0", 2, "There is f32, f64", 0},
@@ -370,10 +374,10 @@ static const struct {
      SOFTCUDA},
     {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 90",
      "op device chosen/variant chosen/image considered/variant considered/image considered/verdict "
-     "considered/reason",
+     "considered/reason advice",
      0},
     {"check saxpy --cc 7.5,9.0 --nvrtc-archs 75,90",
-     "ccs ops/name ops/cells/cc ops/cells/how ops/cells/reason missing", 0},
+     "ccs ops/name ops/cells/cc ops/cells/how ops/cells/reason ops/cells/advice missing", 0},
     {SOFT "run saxpy --n 1000",
      "op type runs/device runs/variant runs/image runs/block runs/grid runs/n runs/ms/median runs/ms/p90 "
      "runs/ms/p99 "
@@ -1106,6 +1110,7 @@ static const struct {
     {"KREGISTRY_MAX_CC", "4.0", "check saxpy.f32 --cc 9.0 --nvrtc-archs 75", 1, "KREGISTRY_MAX_CC is 4.0", 0},
     {"KREGISTRY_VARIANT", "saxpy=grid", "explain saxpy.f32 --cc 9.0 --nvrtc-archs 90", 0,
      "KREGISTRY_VARIANT asks for grid", 0},
+    {"KREGISTRY_VARIANT", "invert=late", "explain invert --ops " PACK " --cc 8.6", 1, "Unset KREGISTRY_VARIANT.", 0},
     {"KREGISTRY_VARIANT", "saxpy=gird", "list saxpy", 2, "Its variants are grid, vec4", 0},
     {"KREGISTRY_VARIANT", "saxpi=grid", "check fill --cc 9.0", 2, "Did you mean \"saxpy\"?", 0},
     {"KREGISTRY_VARIANT", "saxpy=grid", SOFT "run saxpy.f32 --n 100", 0, "\n  grid, ", SOFTCUDA | NVRTC},

@@ -309,6 +309,7 @@ START_TEST(explanations_need_no_driver)
     for (size_t i = 0; i < e->n; i++)
         chosen += e->considered[i].chosen;
     ck_assert_uint_eq(chosen, 1);
+    ck_assert_str_eq(e->advice, "");
     kr_explanation_destroy(&e);
     ck_assert_ptr_null(e);
     ck_assert_int_eq(kr_registry_explain(registry, "axpy.f32", &machine, "plain", &e, &err), KR_OK);
