@@ -46,6 +46,18 @@ static const char *const further[] = {
     "setp.lt.u32 %p0, %t, 16; @%p0 redux.sync.add.u32 $0, $1, 0xffff; @!%p0 redux.sync.max.u32 $0, $1, "
     "0xffff0000\tb32 = b32",
     "setp.lt.s32 %p1, $1, $2; @%p1 min.s16x2 $0, $1, $2; @!%p1 max.s16x2.relu $0, $1, $2\tb32 = b32 b32",
+/* a mask may name lanes that have exited: they have no part in it */
+#define EXITED "setp.lt.u32 %p0, %t, 5; @%p0 exit; setp.gt.s32 %p1, $1, 0; setp.ne.s32 %p2, $1, $1; "
+    EXITED "redux.sync.add.u32 $0, $1, -1\tb32 = b32",
+    EXITED "redux.sync.min.s32 $0, $1, -1\tb32 = b32",
+    EXITED "match.any.sync.b32 $0, $1, -1\tb32 = b32",
+    EXITED "match.all.sync.b32 $0|%p1, 7, -1; @!%p1 not.b32 $0, $0\tb32 = b32",
+    EXITED "match.all.sync.b32 $0|%p1, $1, -1; @!%p1 not.b32 $0, $0\tb32 = b32",
+    EXITED "elect.sync %x0|%p1, -1; selp.b32 $0, %x0, -1, %p1\tb32 = b32",
+    EXITED "vote.sync.ballot.b32 $0, %p1, -1\tb32 = b32",
+    EXITED "vote.sync.all.pred %p1, !%p2, -1; selp.b32 $0, 1, 2, %p1\tb32 = b32",
+    EXITED "vote.sync.any.pred %p1, %p2, -1; selp.b32 $0, 1, 2, %p1\tb32 = b32",
+    EXITED "vote.sync.uni.pred %p1, !%p2, -1; selp.b32 $0, 1, 2, %p1\tb32 = b32",
 };
 /* Those of sm_100, which neither had, and what PTX says they are. */
 #define EACH_FLOAT(op)                                                        \
