@@ -25,7 +25,8 @@ typedef struct ptx_statement {
     ptx_statement_kind kind;
     ptx_slice whole; /* from its first byte to past its semicolon; an instruction's: from the guard on */
     ptx_slice value; /* see above; an instruction's: what stands behind the guard, without the semicolon */
-    ptx_slice guard; /* "@%p", "@!%p", or empty */
+    ptx_slice guard; /* "%p", or empty */
+    bool is_negated; /* @!%p */
 } ptx_statement;
 
 typedef struct ptx_reader {

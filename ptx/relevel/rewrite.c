@@ -291,6 +291,7 @@ typedef struct writer {
     const name *n;
     const operands *o;
     ptx_slice guard;
+    bool is_negated;
     unsigned serial;
     bool is_dropped; /* the statement that is being written */
     bool ok;         /* the row asks for nothing that the instruction lacks */
@@ -352,6 +353,11 @@ static void add_variable(writer *w, char c)
     }
 }
 
+static void add_guard(writer *w, bool is_negated)
+{
+    kr__text_add(w->to, "@%s%.*s ", is_negated ? "!" : "", (int)w->guard.bytes, w->guard.at);
+}
+
 /* One statement of a replacement, or a brace or label before one. Returns what is behind it. */
 static const char *add_piece(writer *w, const char *at, bool is_guarded)
 {
@@ -362,8 +368,7 @@ static const char *add_piece(writer *w, const char *at, bool is_guarded)
     if (!*at)
         return at;
     if (is_guarded && *at != '.') {
-        add(w->to, w->guard);
-        kr__text_add_bytes(w->to, " ", 1);
+        add_guard(w, w->is_negated);
     }
     for (bool is_end = false; *at && !is_end; at++) {
         is_end = *at == ';' || *at == ':';
@@ -382,11 +387,9 @@ static const char *add_piece(writer *w, const char *at, bool is_guarded)
 /* The guard with the other sign, as the condition on which all is left out. */
 static void add_detour(writer *w)
 {
-    const bool is_negated = memchr(w->guard.at, '!', w->guard.bytes);
-    const char *end = w->guard.at + w->guard.bytes, *at = end;
-    while (at > w->guard.at && is_word_char(at[-1]))
-        at--;
-    kr__text_add(w->to, "{@%s%.*s bra $kr%u_end; ", is_negated ? "" : "!", (int)(end - at), at, w->serial);
+    kr__text_add_bytes(w->to, "{", 1);
+    add_guard(w, !w->is_negated);
+    kr__text_add(w->to, "bra $kr%u_end; ", w->serial);
 }
 
 static void add_replacement(writer *w, const char *text)
@@ -415,7 +418,14 @@ static bool replace(const match *m, const name *n, const operands *o, const ptx_
                     unsigned *serial, kr__text *to)
 {
     const size_t before = to->bytes;
-    writer w = {.to = to, .m = m, .n = n, .o = o, .guard = s->guard, .serial = *serial, .ok = true};
+    writer w = {.to = to,
+                .m = m,
+                .n = n,
+                .o = o,
+                .guard = s->guard,
+                .is_negated = s->is_negated,
+                .serial = *serial,
+                .ok = true};
     add_replacement(&w, m->form->row->to);
     if (!w.ok && !to->failed)
         to->data[to->bytes = before] = '\0';

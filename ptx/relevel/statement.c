@@ -38,13 +38,21 @@ static const char *skip_values(const char *at, const char *end, const char *begi
     }
 }
 
-/* 1 20 3, function_name $L__info, inlined_at 1 40 5: from the comma to the line's end */
+static bool is_mark(const char *at, const char *end, char mark)
+{
+    return at < end && *at == mark;
+}
+
+/* 1 20 3, function_name $L__info + 8, inlined_at 1 40 5: what ends it is that no more of this follows */
 static const char *location(const char *at, const char *end, ptx_statement *s)
 {
     at = s->value.at = skip_values(at, end, "0123456789");
-    if (at < end && *at == ',') {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        at = line_end ? line_end : end;
+    for (const char *next; is_mark(next = kr__scan_blanks(at, end), end, ',');) {
+        at = kr__scan_token(kr__scan_blanks(next + 1, end), end);
+        next = kr__scan_blanks(at, end);
+        if (next < end && kr__scan_is_word(*next) && !(*next >= '0' && *next <= '9'))
+            at = kr__scan_token(next, end);
+        at = skip_values(at, end, "0123456789+");
     }
     s->kind = PTX_STATEMENT_LOCATION;
     s->value.bytes = (size_t)(at - s->value.at);
@@ -99,9 +107,10 @@ static const char *label_or_instruction(const char *begin, const char *after, co
     const char *at = begin;
     if (*at == '@') {
         at = kr__scan_blanks(after, end);
-        at = kr__scan_blanks(at + (at < end && *at == '!'), end);
+        s->is_negated = is_mark(at, end, '!');
+        s->guard.at = at = kr__scan_blanks(at + s->is_negated, end);
         at = kr__scan_token(at, end);
-        s->guard = (ptx_slice){begin, (size_t)(at - begin)};
+        s->guard.bytes = (size_t)(at - s->guard.at);
         at = kr__scan_blanks(at, end);
         after = kr__scan_token(at, end);
     }

@@ -126,6 +126,28 @@ START_TEST(inlined_lines)
     write(shorter, sizeof shorter - strlen(section), "7.1", "sm_75", ".loc 1 7 3");
     strcat(shorter, section);
     becomes(longer, 71, any, shorter);
+    /* lines do not end it */
+    write(longer, sizeof longer - strlen(section), "9.0", "sm_75",
+          ".loc 1 7 3,\nfunction_name $L+0,/**/inlined_at 1 9 2 st.global.b32 [%d1], %r1; neg.s32 %r1, %r2;");
+    strcat(longer, section);
+    write(shorter, sizeof shorter - strlen(section), "7.1", "sm_75",
+          ".loc 1 7 3 st.global.b32 [%d1], %r1; neg.s32 %r1, %r2;");
+    strcat(shorter, section);
+    becomes(longer, 71, any, shorter);
+}
+END_TEST
+
+START_TEST(guards_and_comments)
+{
+    becomes(HEAD("9.0", "sm_90") BODY("@/*!*/%p1 neg.bf16x2 %r1, %r2;"), 78, (kr_cc){8, 0, 0},
+            HEAD("7.8", "sm_80") BODY("@/*!*/%p1 neg.bf16x2 %r1, %r2;"));
+    kr_releveled *r = releveled(
+        HEAD("9.0", "sm_90") BODY("@/*!*/%p1 // !\n redux.sync.add.u32 %r1, %r2, -1;"), 78, (kr_cc){7, 5, 0});
+    ck_assert_ptr_nonnull(strstr(r->ptx, "{@!%p1 bra $kr0_end;"));
+    kr_releveled_destroy(&r);
+    r = releveled(HEAD("9.0", "sm_90") BODY("@! // one\n%p1 add.u16x2 %r1, %r2, %r3;"), 78, (kr_cc){7, 5, 0});
+    ck_assert_ptr_nonnull(strstr(r->ptx, "@!%p1 xor.b32 $kr0_c, %r2, %r3; @!%p1 and"));
+    kr_releveled_destroy(&r);
 }
 END_TEST
 
@@ -300,6 +322,7 @@ int main(void)
     tcase_add_test(all, pragmas);
     tcase_add_test(all, names_are_new);
     tcase_add_test(all, inlined_lines);
+    tcase_add_test(all, guards_and_comments);
     tcase_add_loop_test(all, level_that_comes_out, 0, sizeof levels / sizeof *levels);
     tcase_add_test(all, caution);
     tcase_add_loop_test(all, what_cannot_be_said, 0, sizeof refusals / sizeof *refusals);
