@@ -21,7 +21,7 @@ typedef struct kr_pack kr_pack;
 KR_API bool kr_is_pack(const void *data, size_t bytes);
 
 /* Maps a file. Who replaces the file meanwhile does so by renaming, not by writing into it. KR_CORRUPT: no
- * pack, or a damaged one, with the offset and what was expected there. KR_NOT_ON_THIS_MACHINE: a version of
+ * pack, or a damaged one, with the offset and what was expected there. KR_INVALID_ARGUMENT: a version of
  * the format that this library does not read. */
 KR_API kr_status kr_pack_open(const char *path, kr_pack **ret_pack, kr_error *err);
 /* The same of memory, which is used in place: it stays as it is until the pack is closed. */

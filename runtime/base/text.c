@@ -123,7 +123,7 @@ size_t kr__utf8_good(const char *text, size_t bytes)
 bool kr__is_like_a_path(const char *text, size_t bytes)
 {
     enum { LONGEST = 255 };
-    const size_t n = strnlen(text, bytes < LONGEST ? bytes : LONGEST);
+    const size_t n = bytes ? strnlen(text, bytes < LONGEST ? bytes : LONGEST) : 0; /* an empty file is NULL */
     bool printable = n > 0 && n < LONGEST;
     for (size_t i = 0; i < n; i++)
         printable = printable && (unsigned char)text[i] >= ' ';

@@ -317,6 +317,16 @@ START_TEST(utf8_is_told_from_other_bytes)
 }
 END_TEST
 
+START_TEST(paths_are_told_from_contents)
+{
+    ck_assert(kr__is_like_a_path("my.pack", 7));
+    ck_assert(kr__is_like_a_path("/tmp/x\0y", 8));
+    ck_assert(!kr__is_like_a_path("my\n.pack", 8));
+    ck_assert(!kr__is_like_a_path("", 0));
+    ck_assert(!kr__is_like_a_path(NULL, 0)); /* what an empty file is mapped to */
+}
+END_TEST
+
 START_TEST(prints)
 {
     KR_FAIL(&err, KR_LAUNCH_FAILED, "too big");
@@ -350,7 +360,8 @@ START_TEST(sha256)
         {"abc", 0, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
         {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 0,
          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
-        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstn"
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmno"
+         "pqrstn"
          "opqrstu",
          0, "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
         {"a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
@@ -416,6 +427,7 @@ int main(void)
     tcase_add_test(tc, sha256);
     tcase_add_test(tc, files_are_mapped);
     tcase_add_test(tc, utf8_is_told_from_other_bytes);
+    tcase_add_test(tc, paths_are_told_from_contents);
     tcase_add_test(tc, what_is_appended_is_cut_too);
     tcase_add_test(tc, distances);
     tcase_add_test(tc, suggestions);
