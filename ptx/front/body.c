@@ -863,9 +863,8 @@ static void location(ptx_parser *p)
         return;
     p->loc_file = (unsigned)file;
     p->loc_line = (unsigned)line;
-    if (kr__ptx_is_mark(&p->token, ',') &&
-        kr__ptx_has(p, p->token.line, "Line information of inline functions", 70, 0))
-        kr__ptx_need(p, p->token.line, ".loc with inlined_at", 72, kr__ptx_targets(0)); /* PTX ISA says so */
+    if (kr__ptx_is_mark(&p->token, ','))
+        kr__ptx_has(p, p->token.line, "Line information of inline functions", 70, 0);
     while (kr__ptx_accept(p, ',')) {
         if (!kr__ptx_expect_word(p, &ignored))
             return;

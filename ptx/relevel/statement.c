@@ -92,7 +92,7 @@ static const char *find_semicolon(const char *at, const char *end)
 {
     const char *semicolon = at < end ? memchr(at, ';', (size_t)(end - at)) : NULL;
     const char *stop = semicolon ? semicolon : end;
-    if (at == stop || !memchr(at, '/', (size_t)(stop - at)))
+    if (at >= stop || !memchr(at, '/', (size_t)(stop - at)))
         return stop;
     for (const char *after; (at = kr__scan_blanks(at, end)) < end && *at != ';'; at = after)
         if ((after = kr__scan_token(at, end)) == at)

@@ -398,7 +398,7 @@ START_TEST(ptx_needs)
         {"} .section .debug_x { .b8 1, 2 } .global .attribute(.managed) .u32 m; .func f() {", 40, 0},
         {"\n.loc 1 7 3, function_name L, inlined_at 1 9 2\n} .section .debug_x { .b8 1, 2\nL: .b8 0 } .func "
          "f() {",
-         72, 0},
+         70, 0},
         {"L: @!%p bra L; { .reg .b32 %q; shfl.sync.idx.b32 %q, %q, 0, 31, -1; }", 60, 9000},
     };
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
