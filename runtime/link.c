@@ -220,9 +220,13 @@ static kr_status check_driver(const kr_linker *linker, const kr__link_part *part
     for (size_t i = 0; i < n && !what; i++)
         if (parts[i].facts.kind == KR_IMAGE_LTOIR)
             what = parts[i].name;
-    if (arch.major && (kr_cc_compare(arch, cc) || arch.suffix))
-        return KR_FAIL(err, KR_INVALID_ARGUMENT, "the driver links for its device's %d.%d, not for %d.%d%.1s",
-                       cc.major, cc.minor, arch.major, arch.minor, (char[]){arch.suffix, '\0'});
+    if (arch.major && (kr_cc_compare(arch, cc) || arch.suffix)) {
+        KR_FAIL(err, KR_INVALID_ARGUMENT, "the driver links for its device's %d.%d, not for %d.%d%.1s",
+                cc.major, cc.minor, arch.major, arch.minor, (char[]){arch.suffix, '\0'});
+        kr__error_advice(err, "Link for %d.%d, or let nvJitLink be used, which links for any.", cc.major,
+                         cc.minor);
+        return KR_INVALID_ARGUMENT;
+    }
     if (!what)
         return KR_OK;
     KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "%s: that takes nvJitLink, and the driver links here", what);

@@ -96,6 +96,12 @@ static kr_status fail_load(kr_device *device, const kr__code *code, CUresult res
         return status;
     kr__error_log(err, log);
     kr__error_image(err, code->name);
+    if (too_high)
+        kr__error_advice(
+            err,
+            "Compile it for compute_%d%d or lower, or give it to kr_ptx_relevel or to `kregistry "
+            "relevel --target sm_%d%d` first.",
+            device->info.cc.major, device->info.cc.minor, device->info.cc.major, device->info.cc.minor);
     switch ((int)result) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
         explain_no_binary(device, code, err);

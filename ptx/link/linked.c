@@ -53,15 +53,32 @@ static kr_status check_fatbin(const kr__link_part *part, kr_cc device, const cha
     return status;
 }
 
+/* A fatbin has entries for several; what LTO-IR is for nvJitLink alone can tell. */
+static kr_status check_arch(const kr__link_part *part, kr_cc device, const char *target, kr_error *err)
+{
+    const kr__image_facts *facts = &part->facts;
+    const bool links = facts->kind == KR_IMAGE_PTX     ? kr_cc_ptx_runs_on(facts->target, device)
+                       : facts->kind == KR_IMAGE_CUBIN ? kr_cc_cubin_runs_on(facts->target, device)
+                                                       : true;
+    if (links || !facts->target.major)
+        return KR_OK;
+    KR_FAIL(err, KR_NOT_ON_THIS_DEVICE, "%s: %s, which does not link for %s", part->name, facts->text,
+            target);
+    kr__error_advice(err, KR__LINK_ARCH_ADVICE, target);
+    return KR_NOT_ON_THIS_DEVICE;
+}
+
 kr_status kr__link_check_code(const kr__link_part *parts, size_t n, kr_cc arch, const char *target,
                               kr_error *err)
 {
     const kr_cc device = {arch.major, arch.minor, 0};
     kr_status status = KR_OK;
-    for (size_t i = 0; i < n && !status; i++)
-        if (parts[i].facts.kind == KR_IMAGE_CUBIN)
+    for (size_t i = 0; i < n && !status; i++) {
+        status = check_arch(&parts[i], device, target, err);
+        if (!status && parts[i].facts.kind == KR_IMAGE_CUBIN)
             status = check_cubin(&parts[i], parts[i].image, parts[i].bytes, err);
-        else if (parts[i].facts.kind == KR_IMAGE_FATBIN)
+        else if (!status && parts[i].facts.kind == KR_IMAGE_FATBIN)
             status = check_fatbin(&parts[i], device, target, err);
+    }
     return status;
 }

@@ -45,9 +45,11 @@ kr_status kr__link_check_names(const kr__link_part *parts, size_t n, const char 
 
 /* ---- machine code (linked.c) ---- */
 
-/* KR_INVALID_ARGUMENT: a cubin, or one that a fatbin has for the arch, is linked already. KR_NOT_ON_THIS_DEVICE: a
- * fatbin has nothing for the arch. */
-kr_status kr__link_check_code(const kr__link_part *parts, size_t n, kr_cc arch, const char *target, kr_error *err);
+#define KR__LINK_ARCH_ADVICE "Compile it for %s; PTX and LTO-IR may be for an earlier one."
+/* KR_INVALID_ARGUMENT: a cubin, or one that a fatbin has for the arch, is linked already.
+ * KR_NOT_ON_THIS_DEVICE: PTX or a cubin is for another arch, or a fatbin has nothing for it. */
+kr_status kr__link_check_code(const kr__link_part *parts, size_t n, kr_cc arch, const char *target,
+                              kr_error *err);
 
 /* ---- logs (log.c) ---- */
 

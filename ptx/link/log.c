@@ -8,16 +8,29 @@ static size_t line_bytes(const char *line)
     return strcspn(line, "\n");
 }
 
-/* "error   : Undefined reference to 'scale' in 'a.ptx'": what follows the colon. 0: no error. */
+/* "error   : Undefined reference to 'scale' in 'a.ptx'", "ptxas fatal   : Unresolved extern function
+ * 'scale'": what follows the colon. NULL: no error. */
 static const char *error_of(const char *line, size_t *ret_bytes)
 {
     const char *error = memmem(line, line_bytes(line), "error", 5);
+    if (!error)
+        error = memmem(line, line_bytes(line), "fatal", 5);
     const char *colon = error ? memchr(error, ':', line_bytes(error)) : NULL;
     if (!colon)
         return NULL;
     colon += 1 + strspn(colon + 1, " ");
     *ret_bytes = line_bytes(colon);
     return colon;
+}
+
+/* Of a name: undefined, in LTO-IR too, or defined twice. */
+static bool is_of_name(const char *error)
+{
+    static const char *const begins[] = {"Undefined reference", "Unresolved extern", "Multiple definition"};
+    for (size_t i = 0; i < KR_COUNT(begins); i++)
+        if (!strncmp(error, begins[i], strlen(begins[i])))
+            return true;
+    return false;
 }
 
 kr_status kr__link_failed(const char *linker, size_t n_parts, const char *target, const kr__text *log,
@@ -32,7 +45,7 @@ kr_status kr__link_failed(const char *linker, size_t n_parts, const char *target
         const char *error = error_of(line, &bytes);
         if (!error)
             continue;
-        if (!strncmp(error, "Undefined reference", 19) || !strncmp(error, "Multiple definition", 19))
+        if (is_of_name(error))
             kr__text_add(&names, "%s%.*s", n++ ? "; " : "", (int)bytes, error);
         else if (first == text) {
             first = error;

@@ -165,7 +165,7 @@ static kr_status failed(job *j, nvJitLinkResult result, const char *function, co
     if (result == NVJITLINK_ERROR_ARCH_MISMATCH) {
         KR_FAIL(j->err, KR_NOT_ON_THIS_DEVICE, "%s is for another arch than %s", part ? part : "an image",
                 j->target);
-        kr__error_advice(j->err, "Link images for one arch.");
+        kr__error_advice(j->err, KR__LINK_ARCH_ADVICE, j->target);
         return with_code(j, KR_NOT_ON_THIS_DEVICE, result, function);
     }
     kr__link_failed("nvJitLink", j->n_parts, j->target, &j->result->log, j->err);

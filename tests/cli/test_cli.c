@@ -133,6 +133,8 @@ static const row rows[] = {
     {NO_DRIVER "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 3, "nothing links", 0},
     {SOFT "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 2, "linking ", SOFTCUDA},
     {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --nvjitlink none", 0, "linked by the driver", SOFTCUDA},
+    {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --arch 80 --nvjitlink none", 2, "which links for any",
+     SOFTCUDA},
     /* pack and embed */
     {"list scale --ops " PACK, 0, "variant  plain  (3 images shipped)", 0},
     {"check scale --ops " PACK " --cc 7.5,8.6,9.0 --no-nvrtc", 0, "0 missing", 0},

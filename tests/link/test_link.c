@@ -256,6 +256,9 @@ START_TEST(linked_code_is_not_left_out)
     const kr_link_input with[] = {pair[0], pair[1], {"k.fatbin", image, bytes}};
     ck_contains(refused(linker, with, 3, cc, NULL, KR_NOT_ON_THIS_DEVICE),
                 "k.fatbin holds nothing for sm_90");
+    const kr_link_input alone[] = {pair[0], pair[1], {"k.cubin", code->image, code->image_bytes}};
+    ck_contains(refused(linker, alone, 3, cc, NULL, KR_NOT_ON_THIS_DEVICE),
+                "k.cubin: cubin for sm_80, which does not link for sm_90");
     free(image);
     kr_compiled_destroy(&code);
     kr_nvrtc_close(&nvrtc);
@@ -303,6 +306,9 @@ START_TEST(wrong_input)
     ck_contains(refused(linker, &inputs[0], 1, cc, NULL, KR_COMPILE_FAILED), "frob");
     ck_contains(refused(linker, &inputs[1], 1, cc, NULL, KR_COMPILE_FAILED), "Unsupported .version 99.0");
     ck_contains(err.advice, "kregistry relevel");
+    ck_contains(refused(linker, pair, 2, (kr_cc){7, 0, 0}, NULL, KR_NOT_ON_THIS_DEVICE),
+                "uses.ptx: PTX 7.5 for sm_75, which does not link for sm_70");
+    ck_contains(err.advice, "Compile it for sm_70");
     refused(linker, &inputs[2], 1, cc, NULL, KR_CORRUPT);
     ck_contains(err.chain, "linking text");
     refused(linker, &inputs[3], 1, cc, NULL, KR_INVALID_ARGUMENT);
@@ -387,6 +393,7 @@ START_TEST(lto)
     run_k(linked->image, linked->image_bytes);
     kr_linked_destroy(&linked);
     ck_contains(refused(linker, inputs, 1, cc, NULL, KR_COMPILE_FAILED), "scale");
+    ck_contains(err.advice, "Link what defines");
     kr_linker *driver = by_driver();
     ck_contains(refused(driver, inputs, 2, cc, NULL, KR_NOT_ON_THIS_MACHINE), "nvJitLink");
     kr_linker_destroy(&driver);

@@ -138,6 +138,8 @@ START_TEST(images_refused)
         ck_assert_str_eq(err.function, "cuModuleLoadDataEx");
     if (refusals[_i].status == KR_COMPILE_FAILED)
         ck_contains(err.log, "line 7");
+    if (strstr(refusals[_i].image, "sm_120a"))
+        ck_contains(err.advice, "relevel --target sm_90");
     if (strstr(refusals[_i].image, "9.3"))
         ck_contains(err.advice, "a driver of CUDA 13.3");
 }
