@@ -51,9 +51,12 @@ static kr_status read_cubin(const void *image, size_t bytes, kr__image_facts *fa
     enum { MACHINE_CUDA = 190 };
     kr__bytes elf = {image, bytes, false};
     const unsigned machine = kr__u16(&elf, offsetof(Elf64_Ehdr, e_machine));
-    if (!elf.failed && (machine != MACHINE_CUDA || kr__u8(&elf, EI_CLASS) != ELFCLASS64))
-        return KR_FAIL(err, KR_CORRUPT, "an ELF file, but not a cubin: its machine is %u, a cubin's %d",
-                       machine, MACHINE_CUDA);
+    if (!elf.failed && (machine != MACHINE_CUDA || kr__u8(&elf, EI_CLASS) != ELFCLASS64)) {
+        KR_FAIL(err, KR_CORRUPT, "an ELF file, but not a cubin: its machine is %u, a cubin's %d", machine,
+                MACHINE_CUDA);
+        kr__error_advice(err, "See `kregistry inspect` for the images that it may hold.");
+        return KR_CORRUPT;
+    }
     const unsigned sm = kr__cubin_sm(image, bytes);
     facts->target = (kr_cc){(int)sm / 10, (int)sm % 10, 0};
     kr__format(facts->text, sizeof facts->text, "cubin for sm_%u", sm);

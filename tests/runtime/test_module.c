@@ -215,6 +215,7 @@ START_TEST(cubins)
     cubin.head.e_machine = 62;
     ck_assert_int_eq(load(&cubin, sizeof cubin), KR_CORRUPT);
     ck_contains(err.message, "not a cubin");
+    ck_contains(err.advice, "kregistry inspect");
 }
 END_TEST
 
