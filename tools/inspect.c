@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <endian.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -262,7 +268,8 @@ static kr_status say_images(report *r, const kr_inspection *inspection, kr_error
     return KR_OK;
 }
 
-static kr_status say_pack(report *r, const kr_pack *pack, const char *path, kr_error *err)
+/* The pack lies `at` bytes into the file. */
+static kr_status say_pack(report *r, const kr_pack *pack, size_t at, const char *path, kr_error *err)
 {
     const kr_pack_info info = kr_pack_get_info(pack);
     kr_status status = KR_OK;
@@ -273,7 +280,7 @@ static kr_status say_pack(report *r, const kr_pack *pack, const char *path, kr_e
         if (status)
             return status;
         r->of_pack = &image;
-        r->base = (size_t)((const char *)image.data - (const char *)info.data);
+        r->base = at + (size_t)((const char *)image.data - (const char *)info.data);
         status = kr_inspection_create(image.data, image.bytes, path, &inspection, err);
         if (!status)
             status = say_images(r, inspection, err);
@@ -286,27 +293,97 @@ static kr_status say_pack(report *r, const kr_pack *pack, const char *path, kr_e
 typedef struct subject {
     const char *path;
     kr_inspection *inspection;
-    kr_pack *pack;      /* NULL: it is none */
+    kr_pack *pack;    /* NULL: it is none */
+    const char *host; /* what may have packs in it, mapped: a program, object or archive; NULL: it is none */
+    size_t host_bytes;
     size_t n;           /* images; a pack's may be fatbins of several */
     const char *reason; /* why there are none; NULL: there are */
 } subject;
+
+static kr_status map_host(subject *s, kr_error *err)
+{
+    struct stat info;
+    const int file = open(s->path, O_RDONLY | O_CLOEXEC);
+    void *data = file >= 0 && !fstat(file, &info)
+                     ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0)
+                     : MAP_FAILED;
+    const kr_status status =
+        data == MAP_FAILED ? tool_fail_errno(err, KR_IO, "cannot map %s", s->path) : KR_OK;
+    if (file >= 0)
+        close(file);
+    if (!status) {
+        s->host = data;
+        s->host_bytes = (size_t)info.st_size;
+    }
+    return status;
+}
+
+/* The next pack that `kregistry embed` made part of the host, from *at on, which is left where it begins;
+ * NULL: no more. What begins like a pack and is none is none: programs that read packs hold those bytes too.
+ */
+static kr_status next_pack(const subject *s, size_t *at, kr_pack **ret_pack, kr_error *err)
+{
+    static const char magic[8] = "KRPACK\x1a\n"; /* docs/pack-format.md has these and the place of its size */
+    enum { SIZE_AT = 24 };
+    const char *found;
+    *ret_pack = NULL;
+    for (; s->host && (found = memmem(s->host + *at, s->host_bytes - *at, magic, sizeof magic)); ++*at) {
+        uint64_t bytes = 0;
+        *at = (size_t)(found - s->host);
+        const size_t left = s->host_bytes - *at;
+        if (left >= SIZE_AT + sizeof bytes)
+            memcpy(&bytes, found + SIZE_AT, sizeof bytes);
+        bytes = le64toh(bytes);
+        const kr_status status =
+            bytes <= left ? kr_pack_open_memory(found, (size_t)bytes, ret_pack, err) : KR_CORRUPT;
+        if (!status || status == KR_OUT_OF_HOST_MEMORY)
+            return status;
+    }
+    return KR_OK;
+}
+
+/* Counts the images of all of them, or says them. */
+static kr_status each_pack(const subject *s, report *r, size_t *n, kr_error *err)
+{
+    kr_pack *pack;
+    size_t at = 0;
+    kr_status status;
+    while (!(status = next_pack(s, &at, &pack, err)) && pack) {
+        const kr_pack_info info = kr_pack_get_info(pack);
+        *n += info.n_images;
+        status = r ? say_pack(r, pack, at, s->path, err) : KR_OK;
+        at += info.bytes;
+        kr_pack_close(&pack);
+        if (status)
+            break;
+    }
+    return status;
+}
 
 static kr_status open_subject(subject *s, const char *path, kr_error *err)
 {
     s->path = path;
     kr_status status = kr_inspection_open(path, &s->inspection, err);
-    if (!status && strcmp(kr_inspection_kind(s->inspection), "pack") == 0)
+    const char *kind = status ? "" : kr_inspection_kind(s->inspection);
+    if (strcmp(kind, "pack") == 0)
         status = kr_pack_open(path, &s->pack, err);
-    if (status)
-        return status;
-    s->n = s->pack ? kr_pack_get_info(s->pack).n_images : kr_inspection_n_images(s->inspection);
+    else if (strcmp(kind, "elf") == 0 || strcmp(kind, "archive") == 0)
+        status = map_host(s, err);
+    if (!status) {
+        s->n = s->pack ? kr_pack_get_info(s->pack).n_images : kr_inspection_n_images(s->inspection);
+        status = each_pack(s, NULL, &s->n, err);
+    }
     s->reason = s->n ? NULL : "no device code is in it";
-    return KR_OK;
+    return status;
 }
 
 static kr_status say_all(report *r, const subject *s, kr_error *err)
 {
-    return s->pack ? say_pack(r, s->pack, s->path, err) : say_images(r, s->inspection, err);
+    size_t n = 0;
+    if (s->pack)
+        return say_pack(r, s->pack, 0, s->path, err);
+    const kr_status status = say_images(r, s->inspection, err);
+    return status ? status : each_pack(s, r, &n, err);
 }
 
 /* Nothing is out before all of it could be read: it may yet be an error's document. */
@@ -346,6 +423,8 @@ int run_inspect(const invocation *cli)
     const int code = s.n ? EXIT_DONE : EXIT_NOT_SO; /* without images: an answer, not an error */
     if (!status)
         status = cli->json ? say_json(&s, code, &err) : say_text(&s, &err);
+    if (s.host)
+        munmap((void *)s.host, s.host_bytes);
     kr_pack_close(&s.pack);
     kr_inspection_destroy(&s.inspection);
     return status ? cli_fail(cli, &err) : code;

@@ -170,6 +170,8 @@ static const row rows[] = {
     {"inspect " HOSTS "s.a", 0, "archive, 4 images", 0},
     {"inspect " HOSTS "s64.so", 0, "k(0:8 8:12), at most 128 threads, clusters of 2x1x1", 0},
     {NO_DRIVER "inspect " HOSTS "small.ptx", 0, "ISA 7.8, driver 11.8", 0},
+    {"inspect TMP/x.o", 0, "elf, 8 images", 0}, /* of embed, above */
+    {"inspect TMP/x.o", 0, "of scale.f32, variant plain", 0},
     {"inspect /bin/sh", 1, NULL, 0},
     {"inspect OPS/faults.cu", 2, "Compile it first.", 0},
     {"inspect OPS", 2, "Is a directory", 0},
