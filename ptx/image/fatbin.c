@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "ptx/image/bytes.h"
 
@@ -249,7 +250,7 @@ void kr__fatbin_flags(uint64_t flags, char *to, size_t bytes)
         kr__append(to, bytes, "%s0x%llx", *to ? " " : "", (unsigned long long)flags);
 }
 
-/* How many bytes came out; anything but entry->bytes is damage. */
+/* How many bytes came out; anything but entry->bytes is a failure. */
 static size_t unpack(const kr__fatbin_entry *entry, char *to)
 {
     if (entry->compression == KR_ZSTD)
@@ -277,8 +278,12 @@ static bool is_possible(const kr__fatbin_entry *entry)
     }
 }
 
-static kr_status fail_unpack(const kr__fatbin_entry *entry, kr_error *err)
+/* n: what unpack() returned. zstd takes memory of its own. */
+static kr_status fail_unpack(const kr__fatbin_entry *entry, size_t n, kr_error *err)
 {
+    if (entry->compression == KR_ZSTD && ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+        return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory to unpack a zstd payload of %zu bytes",
+                       entry->payload_bytes);
     return KR_FAIL(err, KR_CORRUPT,
                    "fatbin: the %s payload of %zu bytes does not unpack to the %zu bytes promised",
                    entry->compression == KR_ZSTD ? "zstd" : "LZ4", entry->payload_bytes, entry->bytes);
@@ -289,13 +294,14 @@ kr_status kr__fatbin_unpack(const kr__fatbin_entry *entry, char **ret_data, size
     if (entry->bytes >= largest_image)
         return KR_FAIL(err, KR_CORRUPT, "fatbin: an image of %zu bytes", entry->bytes);
     if (!is_possible(entry))
-        return fail_unpack(entry, err);
+        return fail_unpack(entry, 0, err);
     char *data = kr__alloc(entry->bytes + 1, 1, err);
     if (!data)
         return KR_OUT_OF_HOST_MEMORY;
-    if (unpack(entry, data) != entry->bytes) {
+    const size_t n = unpack(entry, data);
+    if (n != entry->bytes) {
         free(data);
-        return fail_unpack(entry, err);
+        return fail_unpack(entry, n, err);
     }
     *ret_bytes = entry->kind == KR_IMAGE_PTX ? strnlen(data, entry->bytes) : entry->bytes;
     *ret_data = data;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* ---- a cubin by hand ---- */
 
@@ -439,6 +440,33 @@ START_TEST(compressed_entries)
 }
 END_TEST
 
+/* Stands before zstd's (--wrap). */
+static bool zstd_lacks_memory;
+size_t __real_ZSTD_decompress(void *to, size_t room, const void *from, size_t bytes);
+size_t __wrap_ZSTD_decompress(void *to, size_t room, const void *from, size_t bytes);
+size_t __wrap_ZSTD_decompress(void *to, size_t room, const void *from, size_t bytes)
+{
+    return zstd_lacks_memory ? (size_t)-ZSTD_error_memory_allocation
+                             : __real_ZSTD_decompress(to, room, from, bytes);
+}
+
+START_TEST(zstd_without_memory_is_no_damage)
+{
+    uint8_t image[2048];
+    char *data;
+    size_t bytes;
+    kr__fatbin *fatbin;
+    kr_error err;
+    const size_t n = make_packed(image, KR_ZSTD);
+    ck_assert_int_eq(kr__fatbin_read(image, n, &fatbin, NULL), KR_OK);
+    zstd_lacks_memory = true;
+    ck_assert_int_eq(kr__fatbin_unpack(&fatbin->entries[0], &data, &bytes, &err), KR_OUT_OF_HOST_MEMORY);
+    zstd_lacks_memory = false;
+    ck_assert_ptr_nonnull(strstr(err.message, "no memory to unpack a zstd payload"));
+    kr__fatbin_free(&fatbin);
+}
+END_TEST
+
 START_TEST(wrapper_leads_to_the_fatbin)
 {
     struct {
@@ -599,6 +627,7 @@ int main(void)
     tcase_add_test(cases, kinds);
     tcase_add_test(cases, what_is_written_is_read);
     tcase_add_test(cases, compressed_entries);
+    tcase_add_test(cases, zstd_without_memory_is_no_damage);
     tcase_add_test(cases, wrapper_leads_to_the_fatbin);
     tcase_add_test(cases, writer_refuses_what_is_no_image);
     tcase_add_test(cases, writes_as_fatbinary_does);
