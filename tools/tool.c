@@ -260,11 +260,6 @@ static void *held(void *data, size_t bytes)
     exit(1);
 }
 
-FILE *tool_memory_file(char **text, size_t *bytes)
-{
-    return held(open_memstream(text, bytes), 0);
-}
-
 void *tool_try_alloc(size_t bytes)
 {
     return calloc(bytes ? bytes : 1, 1);
@@ -278,4 +273,57 @@ void *tool_alloc(size_t bytes)
 void *tool_realloc(void *data, size_t bytes)
 {
     return held(realloc(data, bytes), bytes);
+}
+
+/* ---- a file in memory ---- */
+
+typedef struct memory {
+    char **text;
+    size_t *bytes, room;
+    bool is_growing;
+} memory;
+
+static ssize_t write_memory(void *cookie, const char *data, size_t n)
+{
+    memory *m = cookie;
+    if (m->is_growing) /* there is no memory, and what ends the program writes out its files */
+        return 0;
+    if (n >= m->room - *m->bytes) {
+        m->is_growing = true;
+        m->room = 2 * (*m->bytes + n + 1);
+        *m->text = tool_realloc(*m->text, m->room);
+        m->is_growing = false;
+    }
+    memcpy(*m->text + *m->bytes, data, n);
+    *m->bytes += n;
+    (*m->text)[*m->bytes] = '\0';
+    return (ssize_t)n;
+}
+
+/* For ftell alone. */
+static int tell_memory(void *cookie, off64_t *place, int whence)
+{
+    const memory *m = cookie;
+    if (whence != SEEK_CUR || *place)
+        return -1;
+    *place = (off64_t)*m->bytes;
+    return 0;
+}
+
+static int close_memory(void *cookie)
+{
+    free(cookie);
+    return 0;
+}
+
+FILE *tool_memory_file(char **text, size_t *bytes)
+{
+    memory *m = tool_alloc(sizeof *m);
+    *m = (memory){.text = text, .bytes = bytes, .room = 1};
+    *text = tool_alloc(m->room);
+    *bytes = 0;
+    return held(fopencookie(m, "w",
+                            (cookie_io_functions_t){
+                                .write = write_memory, .seek = tell_memory, .close = close_memory}),
+                0);
 }

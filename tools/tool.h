@@ -36,7 +36,7 @@ void tool_print_bytes(FILE *to, const char *name, const void *data, size_t bytes
 /* How it is told that there is no memory, before the program ends with exit code 1. Allocates nothing. */
 extern void (*tool_no_memory)(size_t bytes);
 
-/* open_memstream, which ends the program where there is no memory. */
+/* As open_memstream, whose files drop without a word what there is no memory for; this ends the program. */
 FILE *tool_memory_file(char **text, size_t *bytes);
 
 /* Zeroed; at least one byte. The first ends the program when there is no memory, the second answers NULL. */

@@ -808,6 +808,28 @@ START_TEST(json_without_memory)
 }
 END_TEST
 
+/* What does not fit is not written, nor is a part of it. */
+START_TEST(embed_without_memory)
+{
+    static const char *const outputs[] = {"TMP/none.c", "TMP/none.o"};
+    const char *preload = getenv("KREGISTRY_TEST_NO_MEMORY");
+    if (!preload || !*preload)
+        return;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "embed " PACK " -o %s", outputs[i]);
+        setenv("LD_PRELOAD", preload, 1);
+        setenv("NO_MEMORY_ABOVE", "25000", 1); /* the pack has more */
+        const answer *a = run(command);
+        unsetenv("NO_MEMORY_ABOVE");
+        unsetenv("LD_PRELOAD");
+        ck_assert_int_eq(a->code, 1);
+        ck_assert_ptr_nonnull(strstr(a->err, "out of host memory"));
+    }
+    shell("test ! -e TMP/none.c && test ! -e TMP/none.o");
+}
+END_TEST
+
 /* Advice is for what is wrong. */
 START_TEST(doctor_advises_the_sick)
 {
@@ -1262,6 +1284,7 @@ int main(void)
     tcase_add_test(cases, a_trace_is_whole_or_not_there);
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
     tcase_add_loop_test(cases, json_without_memory, 0, 4);
+    tcase_add_test(cases, embed_without_memory);
     tcase_add_test(cases, doctor_advises_the_sick);
     tcase_add_loop_test(cases, workers_end_with_their_parent, 0, 2);
     tcase_add_test(cases, softcuda_by_the_variable);
