@@ -33,6 +33,7 @@ static bool read_number(const char *text, size_t bytes, uint64_t *ret_value)
  * its length, and stands before the contents. */
 static const char *read_name(reader *r, const struct ar_hdr *header, size_t *at, size_t end)
 {
+    enum { LONGEST = 1024 }; /* a table's end may be far off, and members many */
     const char *text = header->ar_name;
     size_t n = sizeof header->ar_name;
     uint64_t number;
@@ -41,9 +42,10 @@ static const char *read_name(reader *r, const struct ar_hdr *header, size_t *at,
         *at += number;
         n = strnlen(text, number);
     } else if (text[0] == '/' && read_number(text + 1, n - 1, &number) && number < r->names_bytes) {
-        const char *line_end = memchr(r->names + number, '\n', r->names_bytes - number);
+        const size_t left = r->names_bytes - number, room = left < LONGEST ? left : LONGEST;
         text = r->names + number;
-        n = line_end ? (size_t)(line_end - text) : r->names_bytes - number;
+        const char *line_end = memchr(text, '\n', room);
+        n = line_end ? (size_t)(line_end - text) : room;
     }
     while (n && (text[n - 1] == ' ' || (n > 1 && text[n - 1] == '/')))
         n--;

@@ -19,6 +19,7 @@ const char *kr_compression_name(kr_compression compression)
 typedef struct stretch {
     size_t at, bytes;
     const char *member;
+    unsigned depth; /* of archives around it */
 } stretch;
 
 static const char *data_of(const kr_inspection *in, const stretch *of)
@@ -167,14 +168,19 @@ static kr_status find_in(kr_inspection *in, const stretch *of, kr_error *err);
 
 static kr_status find_in_archive(kr_inspection *in, const stretch *of, kr_error *err)
 {
+    enum { DEEPEST = 8 };
     kr__archive *archive;
+    if (of->depth == DEEPEST)
+        return KR_FAIL(err, KR_CORRUPT, "at most %d archives in one another were expected, not one more",
+                       DEEPEST);
     kr_status status = kr__archive_read(data_of(in, of), of->bytes, &archive, err);
     if (status)
         return status;
     for (size_t i = 0; i < archive->n_members && !status; i++) {
         const kr__archive_member *member = &archive->members[i];
         const stretch inside = {of->at + member->at, member->bytes,
-                                kr__arena_text(&in->arena, member->name, strlen(member->name))};
+                                kr__arena_text(&in->arena, member->name, strlen(member->name)),
+                                of->depth + 1};
         status = inside.member ? find_in(in, &inside, err)
                                : KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for the name of a member");
         if (status)
@@ -247,7 +253,7 @@ static kr_status find_in(kr_inspection *in, const stretch *of, kr_error *err)
 
 static kr_status find_images(kr_inspection *in, kr_error *err)
 {
-    const stretch all = {0, in->n_bytes, ""};
+    const stretch all = {.bytes = in->n_bytes, .member = ""};
     const struct file_kind *kind = in->n_bytes ? kind_of(in->bytes, in->n_bytes) : NULL;
     kr_image_kind unknown;
     if (!kind) /* says what it looks like */

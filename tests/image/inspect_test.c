@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <kregistry/image.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,61 @@ START_TEST(damaged_archives)
     refuses(data, n, "a member of 99999999 bytes was expected at offset 68");
     memcpy(size, "-1        ", 10);
     refuses(data, n, "the header of a member, with its size, was expected at offset 8");
+    free(data);
+}
+END_TEST
+
+enum { MEMBER_HEADER = 60, ARCHIVE_MAGIC = 8 };
+
+static char *add_member_header(char *to, const char *name, size_t bytes)
+{
+    char line[MEMBER_HEADER + 1];
+    snprintf(line, sizeof line, "%-16s%-12d%-6d%-6d%-8d%-10zu`\n", name, 0, 0, 0, 644, bytes);
+    return (char *)memcpy(to, line, MEMBER_HEADER) + MEMBER_HEADER;
+}
+
+/* One in another in another. */
+START_TEST(nested_archives)
+{
+    enum { DEPTH = 100000, LEVEL = ARCHIVE_MAGIC + MEMBER_HEADER };
+    char *data = malloc((size_t)DEPTH * LEVEL), *at = data;
+    size_t images;
+    kr_error err;
+    for (size_t left = DEPTH; left--;) {
+        memcpy(at, "!<arch>\n", ARCHIVE_MAGIC);
+        at = add_member_header(at + ARCHIVE_MAGIC, "a/", left * LEVEL);
+    }
+    refuses(data, (size_t)DEPTH * LEVEL, "at most 8 archives in one another were expected");
+    const char *inner = data + (size_t)(DEPTH - 8) * LEVEL;
+    ck_assert_int_eq(inspect(inner, (size_t)8 * LEVEL, &images, &err), KR_OK);
+    free(data);
+}
+END_TEST
+
+/* Of the C library's heap, mapped blocks too. */
+static size_t memory_in_use(void)
+{
+    const struct mallinfo2 use = mallinfo2();
+    return use.uordblks + use.hblkhd;
+}
+
+/* Many members that share one name of no end take no memory for it each: 4,000 of a megabyte would. */
+START_TEST(names_without_end)
+{
+    enum { NAME = 1000000, MEMBERS = 4000 };
+    const size_t n = ARCHIVE_MAGIC + MEMBER_HEADER + NAME + (size_t)MEMBERS * MEMBER_HEADER;
+    char *data = malloc(n), *at = data;
+    kr_error err;
+    memcpy(at, "!<arch>\n", ARCHIVE_MAGIC);
+    at = add_member_header(at + ARCHIVE_MAGIC, "//", NAME);
+    at = (char *)memset(at, 'a', NAME) + NAME;
+    for (size_t i = 0; i < MEMBERS; i++)
+        at = add_member_header(at, "/0", 0);
+    const size_t before = memory_in_use();
+    kr_inspection *inspection;
+    ck_assert_int_eq(kr_inspection_create(data, n, "a", &inspection, &err), KR_OK);
+    ck_assert_uint_lt(memory_in_use() - before, 100 << 20);
+    kr_inspection_destroy(&inspection);
     free(data);
 }
 END_TEST
@@ -587,6 +643,8 @@ int main(void)
     tcase_add_test(cases, numbers_of_many_sections);
     tcase_add_test(cases, damaged_hosts);
     tcase_add_test(cases, damaged_archives);
+    tcase_add_test(cases, nested_archives);
+    tcase_add_test(cases, names_without_end);
     tcase_add_test(cases, cut_and_flipped);
     tcase_add_test(cases, refused_by_name);
     tcase_add_test(cases, ptx_declarations);
