@@ -198,9 +198,28 @@ static kr_status read_wrappers(finder *f, const kr__elf_section *wrappers)
     return status;
 }
 
+/* Thousands that lie over one another would be read thousands of times, each with all relocations. */
+static kr_status check_side_by_side(finder *f)
+{
+    const size_t n = f->elf.bytes.n;
+    uint64_t wrappers = 0, relocations = 0;
+    for (size_t i = 0; i < f->elf.n_sections; i++) {
+        const kr__elf_section *section = &f->elf.sections[i];
+        const uint64_t bytes = section->has_contents ? section->bytes : 0;
+        wrappers += strcmp(section->name, WRAPPERS) == 0 ? bytes : 0;
+        relocations += section->type == SHT_RELA || section->type == SHT_REL ? bytes : 0;
+    }
+    return wrappers <= n && relocations <= n
+               ? KR_OK
+               : KR_FAIL(f->err, KR_CORRUPT,
+                         "ELF: sections of fatbin wrappers (%llu bytes) and of relocations (%llu) were "
+                         "expected beside each other in %zu bytes",
+                         (unsigned long long)wrappers, (unsigned long long)relocations, n);
+}
+
 static kr_status find_by_wrappers(finder *f)
 {
-    kr_status status = KR_OK;
+    kr_status status = check_side_by_side(f);
     for (size_t i = 0; i < f->elf.n_sections && !status; i++)
         if (strcmp(f->elf.sections[i].name, WRAPPERS) == 0 && f->elf.sections[i].has_contents)
             status = read_wrappers(f, &f->elf.sections[i]);

@@ -220,6 +220,44 @@ START_TEST(damaged_hosts)
 }
 END_TEST
 
+/* In half a megabyte, each read with all others: hours. */
+START_TEST(sections_over_one_another)
+{
+    enum { SECTIONS = 4000, CONTENTS = 6000 * 24, HEADERS = sizeof(Elf64_Ehdr) + CONTENTS };
+    static const char names[] = "\0.nvFatBinSegment";
+    static const uint32_t types[] = {SHT_PROGBITS, SHT_RELA};
+    const size_t n = HEADERS + SECTIONS * sizeof(Elf64_Shdr) + sizeof names;
+    char *data = calloc(n, 1);
+    const Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                               .e_type = ET_DYN,
+                               .e_machine = EM_X86_64,
+                               .e_version = EV_CURRENT,
+                               .e_shoff = HEADERS,
+                               .e_ehsize = sizeof header,
+                               .e_phentsize = sizeof(Elf64_Phdr),
+                               .e_shentsize = sizeof(Elf64_Shdr),
+                               .e_shnum = SECTIONS,
+                               .e_shstrndx = 1};
+    memcpy(data, &header, sizeof header);
+    for (size_t at = sizeof header; at < HEADERS; at += 24)
+        memcpy(data + at, (uint32_t[]){0x466243b1, 1}, 8);
+    Elf64_Shdr *sections = (Elf64_Shdr *)(data + HEADERS);
+    sections[1] = (Elf64_Shdr){
+        .sh_type = SHT_STRTAB, .sh_offset = n - sizeof names, .sh_size = sizeof names, .sh_addralign = 1};
+    memcpy(data + n - sizeof names, names, sizeof names);
+    for (size_t i = 2; i < SECTIONS; i++)
+        sections[i] = (Elf64_Shdr){.sh_name = i % 2,
+                                   .sh_type = types[i % 2],
+                                   .sh_flags = SHF_ALLOC,
+                                   .sh_addr = 0x10000,
+                                   .sh_offset = sizeof header,
+                                   .sh_size = CONTENTS,
+                                   .sh_addralign = 8};
+    refuses(data, n, "were expected beside each other in ");
+    free(data);
+}
+END_TEST
+
 START_TEST(damaged_archives)
 {
     size_t n;
@@ -642,6 +680,7 @@ int main(void)
     tcase_add_test(cases, the_magic_alone_is_no_fatbin);
     tcase_add_test(cases, numbers_of_many_sections);
     tcase_add_test(cases, damaged_hosts);
+    tcase_add_test(cases, sections_over_one_another);
     tcase_add_test(cases, damaged_archives);
     tcase_add_test(cases, nested_archives);
     tcase_add_test(cases, names_without_end);
