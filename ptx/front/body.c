@@ -587,6 +587,8 @@ static bool call(ptx_parser *p, ptx_instr *instr)
  */
 static const ptx_name *opcode(ptx_parser *p, ptx_text name)
 {
+    enum { LONGEST = 80 }; /* of opcodes: what is behind it is looked at no further */
+    name.bytes = name.bytes < LONGEST ? name.bytes : LONGEST;
     for (;;) {
         const ptx_name *found = kr__ptx_find_name(&p->keywords, name, kr__ptx_hash(name));
         if (found && found->kind == PTX_NAME_OPCODE)

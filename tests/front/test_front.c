@@ -347,6 +347,21 @@ START_TEST(installed_ptxas_still_says_so)
 }
 END_TEST
 
+/* A million words behind one another are as many steps, not as many squared. */
+START_TEST(an_endless_name)
+{
+    static const char begin[] = ".version 8.0 .target sm_90 .address_size 64 .entry k() { ld";
+    const size_t words = 1000000, bytes = sizeof begin - 1 + 2 * words;
+    char *text = malloc(bytes);
+    memcpy(text, begin, sizeof begin - 1);
+    for (size_t i = 0; i < words; i++)
+        memcpy(text + sizeof begin - 1 + 2 * i, ".a", 2);
+    ck_assert(!parse_bytes(text, bytes, 0));
+    ck_assert_ptr_nonnull(strstr(problem.log.data, "Illegal modifier '.a' for instruction 'ld'"));
+    free(text);
+}
+END_TEST
+
 /* ---- the header: what the driver answered (driver facts) and ptxas's words ---- */
 
 START_TEST(header)
@@ -833,6 +848,7 @@ int main(void)
     tcase_add_test(tests, needs_are_those_of_ptxas);
     tcase_add_test(tests, what_is_printed_is_read_again);
     tcase_add_test(tests, installed_ptxas_still_says_so);
+    tcase_add_test(tests, an_endless_name);
     tcase_add_test(tests, header);
     tcase_add_test(tests, instructions_print_as_they_were_written);
     tcase_add_test(tests, modules_print_as_they_were_read);
