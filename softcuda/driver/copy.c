@@ -121,15 +121,12 @@ static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *work = (copy_work){work->work, to, from, e, device, to_pageable, from_pageable, NULL};
-    bool is_captured = sc_stream_is_captured(stream);
-    bool stage = from_pageable && !wait && !to_pageable && !is_captured;
-    if (stage) {
+    if (from_pageable && !wait && !to_pageable && !sc_stream_is_captured(stream))
         work->staged = malloc(e.width * e.height * e.depth);
-        if (work->staged)
-            copy_rows(packed(work->staged, e), from, e);
-    }
-    bool must_wait = wait || (!is_captured && (to_pageable || (stage && !work->staged)));
-    return sc_stream_submit(stream, (sc_work *)work, must_wait);
+    if (work->staged)
+        copy_rows(packed(work->staged, e), from, e);
+    work->work.waits = to_pageable || (from_pageable && !work->staged);
+    return sc_stream_submit(stream, (sc_work *)work, wait);
 }
 
 static CUresult copy_bytes(uint64_t to, side to_side, uint64_t from, side from_side, size_t bytes,

@@ -318,6 +318,7 @@ typedef struct sc_work {
     atomic_uint refs;
     CUgraphNodeType type;
     bool always; /* runs after a fault too */
+    bool waits;  /* who submits it returns when it is done, but not in a capture */
     CUresult (*run)(struct sc_work *work);
     void (*finish)(struct sc_work *work); /* drops what it holds; NULL: nothing */
 } sc_work;

@@ -251,10 +251,11 @@ static CUresult submit(sc_stream *stream, sc_work *work, bool wait)
     }
     if (stream->capture)
         return sc_capture_add(stream, work);
+    const bool waits = wait || work->waits;
     TRY(append(stream, work, NULL));
-    if (wait)
+    if (waits)
         sc_task_wait(stream->last);
-    return wait ? atomic_load(&sc_lost) : CUDA_SUCCESS;
+    return waits ? atomic_load(&sc_lost) : CUDA_SUCCESS;
 }
 
 CUresult sc_stream_submit(sc_stream *stream, sc_work *work, bool wait)
