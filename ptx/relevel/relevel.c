@@ -16,6 +16,7 @@
 enum {
     LOWEST_ISA = 60,      /* of the oldest driver that is known: who asks for the lowest gets no less */
     OWN_PROGRESS_SM = 70, /* from here on the threads of a warp progress on their own */
+    LABELED_ISA = 70,     /* debug data may have labels: the names that inlined_at has */
     INLINED_ISA = 72,     /* .loc says what was inlined */
     NAME_BYTES = 24
 };
@@ -112,10 +113,32 @@ static bool edit_instruction(editor *e, const ptx_statement *s, unsigned depth)
     return made.rule;
 }
 
+static void copy_without_labels(const editor *e, const char *at, const char *end)
+{
+    const char *copied = at;
+    for (const char *begin, *after, *colon;; at = after) {
+        begin = kr__scan_blanks(at, end);
+        after = kr__scan_token(begin, end);
+        if (after == begin)
+            break;
+        colon = kr__scan_blanks(after, end);
+        if (colon < end && *colon == ':') {
+            copy(e, copied, begin);
+            copied = after = colon + 1;
+        }
+    }
+    copy(e, copied, end);
+}
+
 static void edit_statement(editor *e, const ptx_statement *s)
 {
     const char *end = s->whole.at + s->whole.bytes;
     switch (s->kind) {
+    case PTX_STATEMENT_SECTION:
+        copy(e, s->whole.at, e->to.isa < LABELED_ISA ? s->value.at : end);
+        if (e->to.isa < LABELED_ISA)
+            copy_without_labels(e, s->value.at, end);
+        break;
     case PTX_STATEMENT_LOCATION:
         copy(e, s->whole.at, e->to.isa < INLINED_ISA ? s->value.at : end);
         break;

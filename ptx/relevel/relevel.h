@@ -17,6 +17,7 @@ typedef enum ptx_statement_kind {
     PTX_STATEMENT_END,
     PTX_STATEMENT_LOCATION,   /* .loc; value: what may be cut off behind file, line and column */
     PTX_STATEMENT_PRAGMA,     /* value: its first string, with the quotes */
+    PTX_STATEMENT_SECTION,    /* of debug data; value: from its brace on */
     PTX_STATEMENT_INSTRUCTION /* in a function's body */
 } ptx_statement_kind;
 

@@ -7,7 +7,7 @@
 
 #include "ptx/image/scan.h"
 
-enum { MAX_WORDS = 16, MAX_OPERANDS = 8, MAX_CAPTURES = 6 };
+enum { MAX_WORDS = 16, MAX_OPERANDS = 8, MAX_CAPTURES = 6, MAX_ALTERNATIVES = 4 };
 
 static const struct row {
     int isa, sm;
@@ -32,16 +32,22 @@ typedef struct form {
     const struct row *row;
     ptx_slice parts[MAX_WORDS]; /* "ld", "(cta|gpu=gl)", "[NaN]" */
     size_t n_parts;
-    uint32_t initials; /* of the first word: bit 0 is 'a' */
-    bool is_open;      /* further words may stand there */
+    bool is_open; /* further words may stand there */
     int n_operands;
     const char *value; /* what those from $2 on are; NULL: anything */
 } form;
 
+/* "ld" and "st", of a form that begins with (ld|st) */
+typedef struct first_word {
+    ptx_slice word;
+    const form *form;
+} first_word;
+
 struct ptx_rules {
     const struct row *words[KR_COUNT(rows)];
     form forms[KR_COUNT(rows)];
-    size_t n_words, n_forms;
+    first_word firsts[KR_COUNT(rows) * MAX_ALTERNATIVES]; /* by word, then in the rows' order */
+    size_t n_words, n_forms, n_firsts;
 };
 
 /* Of the words between the dots of a name. */
@@ -67,15 +73,6 @@ static void add(kr__text *to, ptx_slice text)
 
 /* ---- the table, ready for use ---- */
 
-static uint32_t initials(ptx_slice part)
-{
-    uint32_t set = 0;
-    for (size_t i = 0; i < part.bytes; i++)
-        if (part.at[i] >= 'a' && (!i || part.at[i - 1] == '(' || part.at[i - 1] == '|'))
-            set |= 1u << (part.at[i] - 'a');
-    return set;
-}
-
 static form read_form(const struct row *row)
 {
     form f = {.row = row};
@@ -93,8 +90,44 @@ static form read_form(const struct row *row)
         f.n_operands = at[1] - '0';
         f.value = at[2] == ':' ? at + 3 : NULL;
     }
-    f.initials = initials(f.parts[0]);
     return f;
+}
+
+static int compare_words(ptx_slice a, ptx_slice b)
+{
+    const int order = memcmp(a.at, b.at, a.bytes < b.bytes ? a.bytes : b.bytes);
+    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+}
+
+static int compare_firsts(const void *left, const void *right)
+{
+    const first_word *a = left, *b = right;
+    const int order = compare_words(a->word, b->word);
+    return order ? order : (a->form > b->form) - (a->form < b->form);
+}
+
+static void add_firsts(ptx_rules *rules, const form *f)
+{
+    const bool is_plain = *f->parts[0].at != '(';
+    const char *at = f->parts[0].at + !is_plain, *const end = f->parts[0].at + f->parts[0].bytes - !is_plain;
+    while (at < end) {
+        const char *bar = memchr(at, '|', (size_t)(end - at)), *stop = bar ? bar : end;
+        rules->firsts[rules->n_firsts++] = (first_word){slice(at, stop), f};
+        at = stop + 1;
+    }
+}
+
+/* The first of the forms that begin with this word, or where it would be. */
+static const first_word *find_first(const ptx_rules *rules, ptx_slice word)
+{
+    const first_word *at = rules->firsts;
+    for (size_t n = rules->n_firsts; n;) {
+        const size_t half = n / 2;
+        const bool is_before = compare_words(at[half].word, word) < 0;
+        at += is_before ? half + 1 : 0;
+        n = is_before ? n - half - 1 : half;
+    }
+    return at;
 }
 
 ptx_rules *kr__ptx_rules_create(ptx_level goal)
@@ -108,6 +141,10 @@ ptx_rules *kr__ptx_rules_create(ptx_level goal)
         else if (row->kind == SPELLING || !is_there)
             rules->words[rules->n_words++] = row;
     }
+    for (size_t i = 0; rules && i < rules->n_forms; i++)
+        add_firsts(rules, &rules->forms[i]);
+    if (rules)
+        qsort(rules->firsts, rules->n_firsts, sizeof *rules->firsts, compare_firsts);
     return rules;
 }
 
@@ -196,9 +233,6 @@ static bool match_part(match *m, const name *n, ptx_slice part, bool is_first)
 
 static bool match_form(const form *f, const name *n, match *m)
 {
-    const unsigned letter = (unsigned)(n->words[0].bytes ? *n->words[0].at : 0) - 'a';
-    if (letter >= 32 || !(f->initials >> letter & 1))
-        return false;
     *m = (match){.form = f};
     if (n->n_words > f->n_parts && !f->is_open)
         return false;
@@ -443,8 +477,10 @@ static ptx_made rewrite_form(const ptx_rules *rules, const ptx_statement *s, con
     operands o = {0};
     bool has_operands = false;
     ptx_made made = {0};
-    for (size_t i = 0; i < rules->n_forms && !made.rule; i++) {
-        const form *f = &rules->forms[i];
+    const first_word *end = rules->firsts + rules->n_firsts;
+    for (const first_word *first = find_first(rules, n->words[0]);
+         first < end && equal(first->word, n->words[0]) && !made.rule; first++) {
+        const form *f = first->form;
         if (!match_form(f, n, &m))
             continue;
         if (!has_operands && !(has_operands = read_operands(n->end, s->value.at + s->value.bytes, &o))) {

@@ -79,8 +79,12 @@ static const char *directive(const char *begin, const char *name_end, const char
         at = skip_values(at, end, "0123456789\",");
     else
         at = skip_directive(at, end);
-    if (kr__scan_is(begin, name_end, ".section") && at < end && *at == '{')
+    if (kr__scan_is(begin, name_end, ".section") && is_mark(at, end, '{')) {
+        s->kind = PTX_STATEMENT_SECTION;
+        s->value.at = at;
         kr__scan_block(&at, end);
+        s->value.bytes = (size_t)(at - s->value.at);
+    }
     s->whole = (ptx_slice){begin, (size_t)(at - begin)};
     return at;
 }

@@ -134,6 +134,12 @@ START_TEST(inlined_lines)
           ".loc 1 7 3 st.global.b32 [%d1], %r1; neg.s32 %r1, %r2;");
     strcat(shorter, section);
     becomes(longer, 71, any, shorter);
+    /* before 7.0 their names are no labels, but the data keeps its offsets */
+    write(longer, sizeof longer, "9.0", "sm_70", ".loc 1 7 3, function_name $L + 4, inlined_at 1 9 2");
+    strcat(longer, ".section .debug_str {\n.b8 1, 2 $L /**/ :\n.b8 102 // $M:\n}\n");
+    write(shorter, sizeof shorter, "6.5", "sm_70", ".loc 1 7 3");
+    strcat(shorter, ".section .debug_str {\n.b8 1, 2 \n.b8 102 // $M:\n}\n");
+    becomes(longer, 65, any, shorter);
 }
 END_TEST
 
