@@ -28,11 +28,13 @@ static void fill(const sc_warp *warp, sc_slot slot, bool wide, uint64_t value)
     uint32_t *const words = slot_at(warp, slot);
     uint64_t *const doubles = slot_at(warp, slot);
     if (wide && warp->mask == SC_ALL_LANES) {
-        LANES doubles[i] = value;
+        for (unsigned i = 0; i < SC_LANES; i++)
+            doubles[i] = value;
     } else if (wide) {
         EACH_LANE(lane, warp->mask) doubles[lane] = value;
     } else if (warp->mask == SC_ALL_LANES) {
-        LANES words[i] = (uint32_t)value;
+        for (unsigned i = 0; i < SC_LANES; i++)
+            words[i] = (uint32_t)value;
     } else {
         EACH_LANE(lane, warp->mask) words[lane] = (uint32_t)value;
     }
