@@ -31,7 +31,7 @@ typedef struct kr__loaded {
     kr_kernel *kernel;
     kr_image_kind kind;
     kr_cc arch;
-    const char *origin; /* "shipped", "nvrtc" */
+    const char *origin; /* "shipped", "nvrtc", "cache" */
     const char *change; /* what was done to the image; NULL: nothing */
     kr__fit usual; /* elementwise without dynamic shared memory: asked once, for the driver thinks it over */
 } kr__loaded;
@@ -117,6 +117,7 @@ struct kr_registry {
     pthread_mutex_t nvrtc_lock; /* opening NVRTC */
     kr_nvrtc *nvrtc;            /* NULL: not there, or not opened yet */
     kr_error *nvrtc_failure;    /* why it is not there, which will not change by trying again */
+    kr_cache *cache;            /* of what NVRTC makes; NULL: nothing is kept */
 };
 
 /* ---- names (registry.c) ---- */

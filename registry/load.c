@@ -84,7 +84,11 @@ static kr_status compile(const want *w, kr_cc arch, kr_image_kind kind, kr_compi
         kr__registry_tell_nvrtc(w->registry, err);
         return KR_NOT_ON_THIS_MACHINE;
     }
-    return kr__op_compile(nvrtc, w->entry->def, w->type_index, w->variant, arch, kind, ret_compiled, err);
+    const kr__job job = {w->entry->def, w->type_index, w->variant, arch, kind, w->registry->cache, false};
+    status = kr__op_compile(nvrtc, &job, ret_compiled, err);
+    if (!status && (*ret_compiled)->cache_note[0])
+        kr__log_text(&w->registry->runtime->log, KR_LOG_INFO, "%s", (*ret_compiled)->cache_note);
+    return status;
 }
 
 static kr__built *find_built(kr__built *list, const kr__candidate *c)
@@ -276,7 +280,7 @@ static kr_status load_image(const want *w, const kr__candidate *c, const kr__bui
         status = kr__fit_of(loaded->kernel, rule->block[0], 0, &loaded->usual, err);
     loaded->kind = c->kind;
     loaded->arch = c->arch;
-    loaded->origin = c->shipped ? "shipped" : "nvrtc";
+    loaded->origin = c->shipped ? "shipped" : built->compiled->is_found ? "cache" : "nvrtc";
     loaded->change = built->releveled ? built->change : NULL;
     return status;
 }

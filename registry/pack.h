@@ -78,7 +78,7 @@ void kr__op_identity(const kr__op_def *def, uint8_t ret_digest[KR__SHA256_BYTES]
 /* ---- writing (pack_write.c) ---- */
 
 /* A pack of the ops, which are put into name order. nvrtc NULL: without images. *ret_data is malloc'ed. */
-kr_status kr__pack_write(const kr__op_def **defs, size_t n, kr_nvrtc *nvrtc, const kr_pack_options *options,
+kr_status kr__pack_write(const kr__op_def **defs, size_t n, kr_nvrtc *nvrtc, kr_cache *cache, const kr_pack_options *options,
                          char **ret_data, size_t *ret_bytes, kr_error *err);
 
 /* ---- what the library is built with (made by tools/builtin.c) ---- */

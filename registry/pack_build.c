@@ -63,7 +63,7 @@ kr_status kr_pack_build(kr_registry *registry, const char *glob, const kr_pack_o
     for (size_t i = 0; i < ops->n; i++)
         if (is_asked_for(&ops->list[i]->def->op, glob))
             defs[n++] = ops->list[i]->def;
-    status = n ? kr__pack_write(defs, n, nvrtc, &own, &data, &bytes, err)
+    status = n ? kr__pack_write(defs, n, nvrtc, registry->cache, &own, &data, &bytes, err)
                : KR_FAIL(err, KR_NOT_FOUND, "no op matches \"%s\"", glob ? glob : "*");
     free(defs);
     return status ? status : kr__pack_adopt(data, bytes, ret_pack, err);

@@ -95,6 +95,7 @@ static void list_targets(const kr__variant *variant, const kr_pack_options *opti
 
 typedef struct draft {
     kr_nvrtc *nvrtc; /* NULL: no images */
+    kr_cache *cache;
     kr_nvrtc_info info;
     const kr_pack_options *options;
     target_list targets;
@@ -188,7 +189,8 @@ static kr_status add_compiled(draft *d, size_t type, size_t variant, const kr_co
 static kr_status add_image(draft *d, const kr__op_def *def, size_t type, size_t variant, const target *to)
 {
     kr_compiled *compiled = NULL;
-    kr_status status = kr__op_compile(d->nvrtc, def, type, variant, to->arch, to->kind, &compiled, d->err);
+    const kr__job job = {def, type, variant, to->arch, to->kind, d->cache, false};
+    kr_status status = kr__op_compile(d->nvrtc, &job, &compiled, d->err);
     if (status)
         return status;
     if (compiled->kind != to->kind)
@@ -333,10 +335,11 @@ static kr_status check_sources(const kr__op_def *const *defs, size_t n, kr_error
     return KR_OK;
 }
 
-kr_status kr__pack_write(const kr__op_def **defs, size_t n, kr_nvrtc *nvrtc, const kr_pack_options *options,
-                         char **ret_data, size_t *ret_bytes, kr_error *err)
+kr_status kr__pack_write(const kr__op_def **defs, size_t n, kr_nvrtc *nvrtc, kr_cache *cache,
+                         const kr_pack_options *options, char **ret_data, size_t *ret_bytes, kr_error *err)
 {
-    draft d = {.nvrtc = nvrtc, .info = kr_nvrtc_get_info(nvrtc), .options = options, .err = err};
+    draft d = {
+        .nvrtc = nvrtc, .cache = cache, .info = kr_nvrtc_get_info(nvrtc), .options = options, .err = err};
     kr__text out = {0};
     kr_status status = check_sources(defs, n, err);
     if (status)

@@ -89,10 +89,11 @@ static kr_status check_kernel(const kr_op *op, size_t variant, const kr_compiled
     return found ? KR_OK : KR_NOT_FOUND;
 }
 
-kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_index, size_t variant,
-                         kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled, kr_error *err)
+kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__job *job, kr_compiled **ret_compiled, kr_error *err)
 {
     static const char *const option = "--pre-include=kr_preamble.h";
+    const kr__op_def *def = job->def;
+    const size_t type_index = job->type_index, variant = job->variant;
     const kr_op *op = &def->op;
     const size_t n = def->headers.n + 1;
     kr__text text = {0};
@@ -109,14 +110,16 @@ kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_ind
             texts[i] = def->headers.texts[i - 1];
         }
         const kr_compile_options options = {.struct_size = sizeof options,
-                                            .kind = kind,
+                                            .kind = job->kind,
                                             .options = &option,
                                             .n_options = 1,
                                             .header_names = names,
                                             .header_texts = texts,
-                                            .n_headers = n};
+                                            .n_headers = n,
+                                            .cache = job->cache,
+                                            .only_find = job->only_find};
         kr_compiled *compiled = NULL;
-        status = kr_compile(nvrtc, op->file, def->text, arch, &options, &compiled, err);
+        status = kr_compile(nvrtc, op->file, def->text, job->arch, &options, &compiled, err);
         if (!status)
             status = check_kernel(op, variant, compiled, err);
         if (status)

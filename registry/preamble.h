@@ -18,9 +18,18 @@ void kr__preamble_instance(kr__text *to, const kr_op *op, size_t type_index);
 /* ... and the #undefs that take them back. */
 void kr__preamble_instance_end(kr__text *to, const kr_op *op, size_t type_index);
 
-/* One variant of one instance through NVRTC, with the same names and the integer types. They are in a header
- * that is included first, so that line numbers in the log are those of the file. */
-kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__op_def *def, size_t type_index, size_t variant,
-                         kr_cc arch, kr_image_kind kind, kr_compiled **ret_compiled, kr_error *err);
+/* One variant of one instance for NVRTC. */
+typedef struct kr__job {
+    const kr__op_def *def;
+    size_t type_index, variant;
+    kr_cc arch;
+    kr_image_kind kind;
+    kr_cache *cache; /* as kr_compile_options.cache, */
+    bool only_find;  /* and .only_find */
+} kr__job;
+
+/* With the same names and the integer types. They are in a header that is included first, so that line
+ * numbers in the log are those of the file. */
+kr_status kr__op_compile(kr_nvrtc *nvrtc, const kr__job *job, kr_compiled **ret_compiled, kr_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "registry/internal.h"
 #include "registry/pack.h"
+#include "registry/preamble.h"
 #include "registry/source.h"
 
 /* ---- names ---- */
@@ -410,6 +411,15 @@ static kr_status add_builtin(kr_registry *registry, kr_error *err)
 
 /* ---- life ---- */
 
+/* A machine without a folder for it is right too. */
+static kr_status open_cache(kr_registry *registry, const kr_registry_options *options, kr_error *err)
+{
+    if (options->no_cache || options->no_nvrtc)
+        return KR_OK;
+    const kr_status status = kr_cache_create(options->cache, NULL, &registry->cache, err);
+    return status == KR_NOT_FOUND ? KR_OK : status;
+}
+
 kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *options,
                              kr_registry **ret_registry, kr_error *err)
 {
@@ -433,6 +443,8 @@ kr_status kr_registry_create(kr_runtime *runtime, const kr_registry_options *opt
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a registry");
     else
         status = kr__policy_read(&registry->policy, &registry->policy_texts, err);
+    if (!status)
+        status = open_cache(registry, &own, err);
     if (!status && !own.no_builtin_ops)
         status = add_builtin(registry, err);
     if (status)
@@ -460,6 +472,7 @@ void kr_registry_destroy(kr_registry **registry)
         free(held);
     }
     kr_nvrtc_close(&r->nvrtc);
+    kr_cache_destroy(&r->cache);
     free(r->nvrtc_path);
     free(r->nvrtc_failure);
     kr__arena_free(&r->policy_texts);
@@ -539,8 +552,36 @@ kr_status kr_registry_machine(kr_registry *registry, kr_device *device, kr_machi
     return KR_OK;
 }
 
-static kr_explanation *explanation_of(const kr__question *question, const kr__selection *selection,
-                                      size_t only, kr_error *err)
+static kr_nvrtc *open_already(kr_registry *registry)
+{
+    pthread_mutex_lock(&registry->nvrtc_lock);
+    kr_nvrtc *nvrtc = registry->nvrtc;
+    pthread_mutex_unlock(&registry->nvrtc_lock);
+    return nvrtc;
+}
+
+/* What NVRTC would make: was it made before? */
+static bool is_kept(kr_registry *registry, const kr__question *question, const kr__candidate *c)
+{
+    const kr__job job = {question->def, question->type_index, c->variant, c->arch,
+                         c->kind,       registry->cache,      true};
+    kr_compiled *compiled = NULL;
+    kr_nvrtc *nvrtc = open_already(registry); /* where the machine is this one */
+    const bool is_here = nvrtc && kr_nvrtc_get_info(nvrtc).archs == question->machine->nvrtc_archs;
+    const bool ok = is_here && registry->cache && !kr__op_compile(nvrtc, &job, &compiled, NULL);
+    kr_compiled_destroy(&compiled);
+    return ok;
+}
+
+static const char *what_is_known(kr_registry *registry, const kr__question *question, const kr__candidate *c)
+{
+    if (!c->usable || c->shipped)
+        return "";
+    return is_kept(registry, question, c) ? "; compiled before: in the cache" : "; not tried";
+}
+
+static kr_explanation *explanation_of(kr_registry *registry, const kr__question *question,
+                                      const kr__selection *selection, size_t only, kr_error *err)
 {
     kr_explanation *e = kr__alloc(1, sizeof *e + selection->n * sizeof(kr_candidate), err);
     if (!e)
@@ -558,8 +599,7 @@ static kr_explanation *explanation_of(const kr__question *question, const kr__se
         to->usable = c->usable;
         to->chosen = c->usable && !chosen;
         to->how = c->how;
-        kr__format(to->reason, sizeof to->reason, "%s%s", c->reason,
-                   c->usable && !c->shipped ? "; not tried" : "");
+        kr__format(to->reason, sizeof to->reason, "%s%s", c->reason, what_is_known(registry, question, c));
         chosen |= to->chosen;
     }
     if (!chosen) {
@@ -592,7 +632,7 @@ kr_status kr_registry_explain(kr_registry *registry, const char *full_name, cons
     status = kr__select(&question, &selection, err);
     if (status)
         return status;
-    kr_explanation *explanation = explanation_of(&question, selection, only, err);
+    kr_explanation *explanation = explanation_of(registry, &question, selection, only, err);
     free(selection);
     if (!explanation)
         return KR_OUT_OF_HOST_MEMORY;

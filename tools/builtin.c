@@ -135,7 +135,7 @@ static kr_status embed(const char *to, const kr__op_def **defs, size_t n, kr_nvr
 {
     char *pack = NULL;
     size_t pack_bytes;
-    kr_status status = kr__pack_write(defs, n, nvrtc, images, &pack, &pack_bytes, err);
+    kr_status status = kr__pack_write(defs, n, nvrtc, NULL, images, &pack, &pack_bytes, err);
     if (!status)
         status = write_c(to, defs, n, pack, pack_bytes, err);
     free(pack);

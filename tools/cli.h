@@ -18,6 +18,8 @@
     X(DEVICE, "device", 0, "LIST", "all, or ordinals, UUIDs, PCI ids, with commas")                     \
     X(NVJITLINK, "nvjitlink", 0, "WHERE", "an nvJitLink file or folder, or none (KREGISTRY_NVJITLINK)") \
     X(NVRTC, "nvrtc", 0, "WHERE", "an NVRTC file or folder, or none (KREGISTRY_NVRTC)")                 \
+    X(CACHE_DIR, "cache-dir", 0, "DIR", "where what is compiled is kept (KREGISTRY_CACHE_DIR)")         \
+    X(NO_CACHE, "no-cache", 0, NULL, "compile always, and keep nothing")                                \
     X(OPS, "ops", 0, "PATH", "more ops: a pack, a folder of .cu files, or one; may be repeated")        \
     X(JSON, "json", 0, NULL, "print one JSON document")                                                 \
     X(COLOR, "color", 0, "WHEN", "auto, always, never")                                                 \
@@ -67,7 +69,7 @@ typedef enum option_id {
 
 #define BIT(id) (UINT64_C(1) << OPT_##id)
 #define GLOBAL_OPTIONS                                                                         \
-    (BIT(DRIVER) | BIT(DEVICE) | BIT(NVRTC) | BIT(OPS) | BIT(JSON) | BIT(COLOR) | BIT(QUIET) | \
+    (BIT(DRIVER) | BIT(DEVICE) | BIT(NVRTC) | BIT(CACHE_DIR) | BIT(NO_CACHE) | BIT(OPS) | BIT(JSON) | BIT(COLOR) | BIT(QUIET) | \
      BIT(VERBOSE) | BIT(HELP))
 
 enum { MAX_INPUTS = 256 }; /* of a link */
@@ -193,6 +195,8 @@ kr_status session_open_shipped(session *s, const invocation *cli, kr_error *err)
  * KR_NOT_ON_THIS_MACHINE: there is none, or none is wanted. KR_INVALID_ARGUMENT: the one named does not do.
  */
 kr_status open_nvrtc(const invocation *cli, int driver_version, kr_nvrtc **ret_nvrtc, kr_error *err);
+/* NULL: there is to be none, or no folder for it. */
+kr_status open_cache(const invocation *cli, kr_cache **ret_cache, kr_error *err);
 bool wants_no_nvrtc(const invocation *cli);
 bool nvrtc_knows(const kr_nvrtc *nvrtc, kr_cc arch);
 

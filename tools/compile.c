@@ -92,6 +92,8 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
     if (!status)
         status = tool_read_file(path, &source, &bytes, err);
     if (!status)
+        status = open_cache(cli, &options.cache, err);
+    if (!status)
         status = kr_compile(nvrtc, path, source, arch, &options, ret_compiled, err);
     if (status == KR_NOT_ON_THIS_MACHINE && !nvrtc_knows(nvrtc, arch)) /* --arch is wrong, the NVRTC is not */
         status = err->status = KR_INVALID_ARGUMENT;
@@ -100,6 +102,7 @@ static kr_status compile(const invocation *cli, kr_nvrtc *nvrtc, kr_compiled **r
                                  (*ret_compiled)->image_bytes, err);
     for (size_t i = 0; i < options.n_options; i++)
         free(words[i]);
+    kr_cache_destroy(&options.cache);
     free(words);
     free(source);
     return status;
@@ -115,6 +118,8 @@ static void set_text(json_t *object, const char *key, const char *text)
 static int print(const invocation *cli, const kr_compiled *c)
 {
     char arch[24];
+    if (cli_has(cli, OPT_VERBOSE) && *c->cache_note)
+        put_text(stderr, c->cache_note), fputc('\n', stderr);
     if (!cli->json) {
         put_text(stderr, c->log);
         printf("%s: %s %s, %zu bytes\n", cli_value(cli, OPT_OUTPUT), kr_image_kind_name(c->kind),
@@ -130,7 +135,7 @@ static int print(const invocation *cli, const kr_compiled *c)
         set_text(lowered, cli->values[OPT_NAME][i], c->lowered_names[i]);
     return cli_print(json_pack("{s:s, s:o, s:I, s:o, s:o, s:b, s:o}", "kind", kr_image_kind_name(c->kind),
                                "arch", json_arch(c->kind, c->arch), "bytes", (json_int_t)c->image_bytes,
-                               "entries", entries, "lowered_names", lowered, "cached", 0, "log",
+                               "entries", entries, "lowered_names", lowered, "cached", c->is_found, "log",
                                json_any_text(c->log)),
                      EXIT_DONE);
 }

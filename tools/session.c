@@ -166,6 +166,15 @@ kr_status open_nvrtc(const invocation *cli, int driver_version, kr_nvrtc **ret_n
     return err->status = KR_INVALID_ARGUMENT;
 }
 
+kr_status open_cache(const invocation *cli, kr_cache **ret_cache, kr_error *err)
+{
+    *ret_cache = NULL;
+    if (cli_has(cli, OPT_NO_CACHE))
+        return KR_OK;
+    kr_status status = kr_cache_create(cli_value(cli, OPT_CACHE_DIR), NULL, ret_cache, err);
+    return status == KR_NOT_FOUND ? KR_OK : status;
+}
+
 /* ---- devices ---- */
 
 static bool is_device(const kr_device_info *info, const char *name)
@@ -276,6 +285,8 @@ static kr_status open_registry(session *s, const invocation *cli, bool no_builti
     kr_registry_options options = {.struct_size = sizeof options,
                                    .no_builtin_ops = no_builtin_ops,
                                    .no_nvrtc = none,
+                                   .no_cache = cli_has(cli, OPT_NO_CACHE),
+                                   .cache = cli_value(cli, OPT_CACHE_DIR),
                                    .nvrtc = none ? NULL : nvrtc_path(cli)};
     kr_status status = kr_registry_create(s->runtime, &options, &s->registry, err);
     return status ? status : add_ops(s->registry, cli, err);

@@ -305,10 +305,10 @@ static char **child_arguments(const invocation *cli, const char *driver, const c
     static const struct {
         option_id id;
         const char *word;
-    } passed[] = {{OPT_DEVICE, "--device"},   {OPT_NVRTC, "--nvrtc"},   {OPT_OPS, "--ops"},
-                  {OPT_VARIANT, "--variant"}, {OPT_MAX_CC, "--max-cc"}, {OPT_SEED, "--seed"},
-                  {OPT_SHAPE, "--shape"},     {OPT_CLASS, "--class"},   {OPT_SHIFT, "--shift"},
-                  {OPT_LIMIT, "--limit"}};
+    } passed[] = {{OPT_DEVICE, "--device"},       {OPT_NVRTC, "--nvrtc"},     {OPT_OPS, "--ops"},
+                  {OPT_CACHE_DIR, "--cache-dir"}, {OPT_VARIANT, "--variant"}, {OPT_MAX_CC, "--max-cc"},
+                  {OPT_SEED, "--seed"},           {OPT_SHAPE, "--shape"},     {OPT_CLASS, "--class"},
+                  {OPT_SHIFT, "--shift"},         {OPT_LIMIT, "--limit"}};
     size_t most = 16 + 2 * cli->n_values[OPT_OPS], n = 0;
     for (size_t p = 0; p < sizeof passed / sizeof *passed; p++)
         most += 2 * cli->n_values[passed[p].id];
@@ -322,6 +322,8 @@ static char **child_arguments(const invocation *cli, const char *driver, const c
         words[n++] = "--quick";
     if (cli_has(cli, OPT_VERBOSE))
         words[n++] = "--verbose";
+    if (cli_has(cli, OPT_NO_CACHE))
+        words[n++] = "--no-cache";
     for (size_t p = 0; p < sizeof passed / sizeof *passed; p++)
         for (size_t i = 0; i < cli->n_values[passed[p].id]; i++) {
             words[n++] = passed[p].word;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include <kregistry/cache.h>
 #include <kregistry/module.h>
 
 #ifdef __cplusplus
@@ -45,6 +46,8 @@ typedef struct kr_compile_options {
     const char *const *header_names; /* headers given as text */
     const char *const *header_texts;
     size_t n_headers;
+    kr_cache *cache; /* where the result is found, or kept once it is compiled; NULL: nowhere */
+    bool only_find;  /* there, and compile nothing: KR_NOT_FOUND where it is not */
 } kr_compile_options;
 
 /* The result of a compile, with everything in it freed by kr_compiled_destroy. */
@@ -58,6 +61,8 @@ typedef struct kr_compiled {
     const char *const *entries;       /* kernel names as the image has them (kind LTOIR: none) */
     const char *const *lowered_names; /* n_name_expressions of them */
     const char *log;                  /* whole; "" when the compiler said nothing */
+    bool is_found;                    /* in options.cache: nothing was compiled */
+    const char *cache_note;           /* why it was not found there, or is not kept; "" */
 } kr_compiled;
 
 /* Compiles `source` (NUL-terminated; `name` is its file name in messages, or NULL) for `arch`.

@@ -4,6 +4,7 @@
 
 /* Everything. Each header also compiles alone. */
 #include <kregistry/buffer.h>
+#include <kregistry/cache.h>
 #include <kregistry/cc.h>
 #include <kregistry/compile.h>
 #include <kregistry/error.h>

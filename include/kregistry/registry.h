@@ -20,6 +20,8 @@ typedef struct kr_registry_options {
     bool no_builtin_ops;
     bool no_nvrtc;     /* never compile: shipped images alone */
     const char *nvrtc; /* as kr_nvrtc_open's path; opened when first needed */
+    bool no_cache;     /* keep nothing that is compiled, and use nothing that was kept */
+    const char *cache; /* as kr_cache_create's folder; where there is none, nothing is kept */
 } kr_registry_options;
 
 /* KREGISTRY_MAX_CC, KREGISTRY_VARIANT and CUDA's JIT variables are read here and count in every choice:
@@ -41,10 +43,12 @@ KR_API kr_status kr_registry_add_file(kr_registry *registry, const char *path, k
  * none. */
 KR_API kr_status kr_registry_add_directory(kr_registry *registry, const char *path, kr_error *err);
 
-/* Adds the ops of a pack (kregistry/pack.h), all or none. The bytes are used in place: they stay as they are until the
- * registry is destroyed. An op that is there already from the same source gains the pack's images for what is loaded
- * from now on; KR_INVALID_ARGUMENT: the name is taken by an op of another source. Else as kr_pack_open. */
-KR_API kr_status kr_registry_add_pack(kr_registry *registry, const void *pack, size_t pack_bytes, kr_error *err);
+/* Adds the ops of a pack (kregistry/pack.h), all or none. The bytes are used in place: they stay as they are
+ * until the registry is destroyed. An op that is there already from the same source gains the pack's images
+ * for what is loaded from now on; KR_INVALID_ARGUMENT: the name is taken by an op of another source. Else as
+ * kr_pack_open. */
+KR_API kr_status kr_registry_add_pack(kr_registry *registry, const void *pack, size_t pack_bytes,
+                                      kr_error *err);
 /* The same of a file, which is mapped until the registry is destroyed. */
 KR_API kr_status kr_registry_add_pack_file(kr_registry *registry, const char *path, kr_error *err);
 
@@ -121,14 +125,15 @@ typedef struct kr_resolution {
     const char *variant;
     kr_image_kind image_kind;
     kr_cc image_arch;
-    const char *image_origin; /* "shipped", "nvrtc" */
+    const char *image_origin; /* "shipped", "nvrtc", "cache" */
     int registers;
     int static_shared_bytes;
     kr_launch_config config;
     double occupancy;   /* resident threads / the most that fit, 0 to 1 */
     kr_limiter limiter; /* what bounds the resident blocks */
     kr_kernel *kernel;
-    const char *image_change; /* "PTX 9.0 releveled to 7.8 for the driver (CUDA 11.8)"; NULL: loaded as it is */
+    const char
+        *image_change; /* "PTX 9.0 releveled to 7.8 for the driver (CUDA 11.8)"; NULL: loaded as it is */
 } kr_resolution;
 
 typedef struct kr_launch_options {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ptx/cache/cache.h"
 #include "ptx/compile/job.h"
 #include "ptx/image/image.h"
 #include "runtime/internal.h"
@@ -322,6 +323,45 @@ static kr_status run(compile_job *job)
     return status;
 }
 
+static bool find(compile_job *job, const kr__cache_key key)
+{
+    char *data;
+    size_t bytes;
+    if (!kr__cache_find(job->given.cache, key, &data, &bytes, job->cache_note, sizeof job->cache_note))
+        return false;
+    const bool ok = kr__compiled_unpack(job, data, bytes);
+    free(data);
+    return ok;
+}
+
+static void keep(compile_job *job, const kr__cache_key key)
+{
+    kr__text packed = {0};
+    if (kr__compiled_pack(job, &packed))
+        kr__cache_keep(job->given.cache, key, packed.data, packed.bytes, job->cache_note,
+                       sizeof job->cache_note);
+    else
+        kr__format(job->cache_note, sizeof job->cache_note, "no host memory to keep it");
+    kr__text_free(&packed);
+}
+
+static kr_status run_or_find(compile_job *job)
+{
+    kr__cache_key key;
+    const bool has_key = job->given.cache && kr__compile_key(job, key);
+    if (has_key && find(job, key))
+        return KR_OK;
+    if (job->given.only_find)
+        return KR_FAIL(job->err, KR_NOT_FOUND, "%s for %s is not in the cache", job->name, job->target);
+    if (job->given.cache && !has_key)
+        kr__format(job->cache_note, sizeof job->cache_note,
+                   "%s is not kept: what it includes cannot be read off its text and options", job->name);
+    const kr_status status = run(job);
+    if (!status && has_key)
+        keep(job, key);
+    return status;
+}
+
 kr_status kr_compile(kr_nvrtc *nvrtc, const char *name, const char *source, kr_cc arch,
                      const kr_compile_options *options, kr_compiled **ret_compiled, kr_error *err)
 {
@@ -349,10 +389,11 @@ kr_status kr_compile(kr_nvrtc *nvrtc, const char *name, const char *source, kr_c
         status = list_headers(job);
     if (!status) {
         const locale_t before = uselocale(nvrtc->c_locale);
-        status = run(job);
+        status = run_or_find(job);
         uselocale(before);
     }
     kr_compiled *compiled = &job->compiled;
+    compiled->cache_note = job->cache_note;
     if (status)
         kr_compiled_destroy(&compiled);
     else

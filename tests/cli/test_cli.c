@@ -624,6 +624,26 @@ static void shell(const char *words)
 
 #define COMPILE "compile OPS/faults.cu -D KR_VARIANT_wild -D uint64_t=size_t --arch sm_75 -o "
 
+START_TEST(kept_between_commands)
+{
+    if (!(available & NVRTC))
+        return;
+    for (int i = 0; i < 3; i++) {
+        const answer *a = run(i < 2 ? COMPILE "TMP/kept.ptx --json --cache-dir TMP/cache"
+                                    : COMPILE "TMP/kept.ptx --json --cache-dir TMP/cache --no-cache");
+        ck_assert_msg(a->code == 0 && strstr(a->out, i == 1 ? "\"cached\": true" : "\"cached\": false"),
+                      "%s%s", a->out, a->err);
+        shell(i ? "cmp TMP/kept.ptx TMP/first.ptx" : "mv TMP/kept.ptx TMP/first.ptx");
+    }
+    shell("test $(ls TMP/cache | wc -l) = 1 && for f in TMP/cache/*; do echo >$f; done");
+    const answer *a = run(COMPILE "TMP/kept.ptx --verbose --cache-dir TMP/cache");
+    ck_assert_msg(a->code == 0 && strstr(a->err, "is damaged"), "%s%s", a->out, a->err);
+    shell("cmp TMP/kept.ptx TMP/first.ptx");
+    a = run(COMPILE "TMP/kept.ptx --verbose --cache-dir TMP/first.ptx");
+    ck_assert_msg(a->code == 0 && strstr(a->err, "Not a directory"), "%s%s", a->out, a->err);
+}
+END_TEST
+
 /* Links stay links, pipes pipes, and what lies beside stays as it is. */
 START_TEST(outputs_are_written_as_they_are)
 {
@@ -1275,6 +1295,7 @@ int main(void)
     tcase_add_test(cases, no_byte_commands_the_terminal);
     tcase_add_test(cases, repeat_repeats_ops);
     tcase_add_test(cases, a_nul_in_a_source);
+    tcase_add_test(cases, kept_between_commands);
     tcase_add_test(cases, outputs_are_written_as_they_are);
     tcase_add_test(cases, packs_of_what);
     tcase_add_test(cases, machine_code_of_a_newer_cuda);

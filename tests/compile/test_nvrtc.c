@@ -207,6 +207,35 @@ START_TEST(ltoir)
 }
 END_TEST
 
+/* Every kind, and that it is what a compile makes. */
+START_TEST(kept_in_a_cache)
+{
+    char folder[] = "/tmp/kr_compile_XXXXXX", command[60];
+    open_path(_i);
+    kr_cache *cache = NULL;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(kr_cache_create(folder, NULL, &cache, &err), KR_OK);
+    for (kr_image_kind kind = KR_IMAGE_PTX; kind <= KR_IMAGE_LTOIR; kind++) {
+        kr_compile_options options = {.struct_size = sizeof options, .kind = kind, .cache = cache};
+        if (kind == KR_IMAGE_LTOIR && kr_nvrtc_get_info(nvrtc).major < 12)
+            continue;
+        kr_compiled *first = compile(saxpy, &options), *second = compile(saxpy, &options);
+        ck_assert(!first->is_found && second->is_found);
+        ck_assert_int_eq(first->kind, second->kind);
+        ck_assert_uint_eq(first->image_bytes, second->image_bytes);
+        ck_assert_mem_eq(first->image, second->image, first->image_bytes);
+        ck_assert_pstr_eq(first->ptx, second->ptx);
+        ck_assert_uint_eq(first->n_entries, second->n_entries);
+        kr_compiled_destroy(&first);
+        kr_compiled_destroy(&second);
+    }
+    kr_cache_destroy(&cache);
+    kr_nvrtc_close(&nvrtc);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(name_expressions)
 {
     open_path(_i);
@@ -607,6 +636,7 @@ int main(void)
     ADD(cubin);
     ADD(fatbin);
     ADD(ltoir);
+    ADD(kept_in_a_cache);
     ADD(name_expressions);
     ADD(standard_headers);
     ADD(given_headers);

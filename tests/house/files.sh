@@ -4,7 +4,7 @@
 set -eu
 cd "$1"
 bad=0
-for folder in . abi docs examples include kernels_src ptx ptx/front ptx/image ptx/inspect ptx/relevel ptx/compile registry runtime runtime/base \
+for folder in . abi docs examples include kernels_src ptx ptx/front ptx/image ptx/inspect ptx/relevel ptx/cache ptx/compile registry runtime runtime/base \
     runtime/driver scripts softcuda softcuda/vm softcuda/driver tests tools; do
     [ -d "$folder" ] || continue
     if [ ! -f "$folder/README.md" ]; then

@@ -605,7 +605,8 @@ static kr_compiled *compiled(kr_cc arch, kr_image_kind kind)
     kr_compiled *c = NULL;
     OK(kr__registry_nvrtc(registry, &nvrtc, &err));
     OK(kr__registry_find(registry, "axpy.f32", &entry, &type_index, &err));
-    OK(kr__op_compile(nvrtc, entry->def, type_index, 0, arch, kind, &c, &err));
+    const kr__job job = {entry->def, type_index, 0, arch, kind, NULL, false};
+    OK(kr__op_compile(nvrtc, &job, &c, &err));
     return c;
 }
 
@@ -837,6 +838,36 @@ START_TEST(the_jit_is_forced_or_disabled)
                      KR_NOT_ON_THIS_DEVICE);
     ck_assert_str_eq(err.advice, "Unset CUDA_DISABLE_PTX_JIT.");
     kr_registry_destroy(&other);
+}
+END_TEST
+
+/* Another registry, as another process would, finds what the first one compiled. */
+START_TEST(what_was_compiled_is_kept)
+{
+    static const char *const origins[] = {"nvrtc", "cache", "nvrtc"};
+    char folder[] = "/tmp/kr_registry_XXXXXX", command[60];
+    kr_registry_options options = {.struct_size = sizeof options, .cache = folder};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (size_t i = 0; i < KR_COUNT(origins) && has_nvrtc(); i++) {
+        kr_registry *other = NULL;
+        kr_explanation *why = NULL;
+        kr_machine machine;
+        kr_resolution r;
+        options.no_cache = i == 2;
+        OK(kr_registry_create(runtime, &options, &other, &err));
+        OK(kr_registry_machine(other, device, &machine, &err));
+        OK(kr_registry_explain(other, "axpy.f32", &machine, "plain", &why, &err));
+        ck_assert_msg(strstr(why->considered[0].reason,
+                             i == 1 ? "; compiled before: in the cache" : "; not tried") != NULL,
+                      "%s", why->considered[0].reason);
+        kr_explanation_destroy(&why);
+        const kr_launch_options plain = {.struct_size = sizeof plain, .variant = "plain"};
+        OK(kr_registry_resolve(other, "axpy.f32", device, NULL, &plain, &r, &err));
+        ck_assert_str_eq(r.image_origin, origins[i]);
+        kr_registry_destroy(&other);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -1184,6 +1215,7 @@ int main(void)
     tcase_add_test(c, nothing_that_is_shipped_fits);
     tcase_add_test(c, a_variant_has_a_target_of_its_own);
     tcase_add_test(c, the_jit_is_forced_or_disabled);
+    tcase_add_test(c, what_was_compiled_is_kept);
     tcase_set_timeout(c, 60);
     TCase *ops = tcase_create("ops"); /* that have an image */
     tcase_add_checked_fixture(ops, setup, teardown);

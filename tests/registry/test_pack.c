@@ -53,7 +53,7 @@ static void write_pack(const kr_pack_options *options, char **ret_data, size_t *
         ok(kr__op_read(sources[i], &defs[i], NULL, &err));
         sorted[i] = defs[i];
     }
-    ok(kr__pack_write(sorted, KR_COUNT(sources), NULL, options, ret_data, ret_bytes, &err));
+    ok(kr__pack_write(sorted, KR_COUNT(sources), NULL, NULL, options, ret_data, ret_bytes, &err));
     for (size_t i = 0; i < KR_COUNT(sources); i++)
         kr__op_free(&defs[i]);
 }
@@ -381,7 +381,7 @@ START_TEST(two_packs_with_two_ops_of_one_name)
     size_t bytes;
     kr_registry *registry = open_registry();
     ok(kr__op_parse("theirs.cu", text, sizeof text - 1, &def, &err));
-    ok(kr__pack_write((const kr__op_def *[]){def}, 1, NULL, &(kr_pack_options){0}, &data, &bytes, &err));
+    ok(kr__pack_write((const kr__op_def *[]){def}, 1, NULL, NULL, &(kr_pack_options){0}, &data, &bytes, &err));
     ok(kr_registry_add_pack(registry, golden, golden_bytes, &err));
     ck_assert_int_eq(kr_registry_add_pack(registry, data, bytes, &err), KR_INVALID_ARGUMENT);
     says("theirs.cu: the op name \"scale\" is taken by scale.cu, which is another source");
@@ -747,7 +747,7 @@ START_TEST(the_reference_stays)
     const kr__op_def *def = kr__op_def_of(kr_registry_op(registry, 0));
     const kr_reference_fn *const references = def->references;
     ck_assert_ptr_nonnull(references);
-    ok(kr__pack_write(&def, 1, NULL, &options, &data, &bytes, &err));
+    ok(kr__pack_write(&def, 1, NULL, NULL, &options, &data, &bytes, &err));
     ok(kr_registry_add_pack(registry, data, bytes, &err));
     def = kr__op_def_of(kr_registry_op(registry, 0));
     ck_assert_ptr_eq(def->references, references);
