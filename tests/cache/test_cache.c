@@ -16,7 +16,8 @@
 #include "ptx/cache/cache.h"
 #include "ptx/compile/nvrtc.h"
 
-static char folder[] = "/tmp/kr_cache_XXXXXX", place[64], why[400];
+static char folder[] = "/tmp/kr_cache_XXXXXX", place[64];
+static _Thread_local char why[400];
 static kr_cache *cache;
 static kr_error err;
 
@@ -261,9 +262,12 @@ START_TEST(killed_while_writing)
     text[(1 << 20) - 1] = '\0';
     for (unsigned round = 0; round < ROUNDS; round++) {
         const pid_t child = fork();
-        for (unsigned i = 0; !child; i++)
-            if (!keep(i % 4, text))
-                _exit(1);
+        if (!child) {
+            unsigned i = 0;
+            while (keep(i++ % 4, text))
+                ;
+            _exit(1);
+        }
         usleep(1000 + 211 * round);
         kill(child, SIGKILL);
         ck_assert_int_eq(waitpid(child, NULL, 0), child);
