@@ -234,6 +234,8 @@ static void forget_peer(void *context, void *ended)
 static bool end(sc_context *context)
 {
     sc_lock();
+    if (atomic_load(&sc_lost))
+        context->called_off = true;
     sc_task_wait_all(context);
     bool is_mine = !atomic_exchange(&context->is_ending, true);
     context->alive = false;

@@ -273,6 +273,8 @@ struct sc_context {
     bool is_primary;
     atomic_bool alive;
     atomic_bool is_ending; /* or has ended: nothing is made in it any more */
+    /* Its kernels stop: one of the device's had a fault, or after a fault elsewhere the context ends. */
+    atomic_bool called_off;
     unsigned n_holders; /* itself while it lives, threads that have it current, and `buried` in context.c */
     /* Asked and set without the mutex; a primary context that begins again sets them anew. */
     _Atomic unsigned flags, api_version;

@@ -56,12 +56,6 @@ static CUresult fault_code(sc_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* A fault ends what runs beside it too, which nobody could ask for any more. */
-static bool is_lost(void)
-{
-    return atomic_load_explicit(&sc_lost, memory_order_relaxed) != CUDA_SUCCESS;
-}
-
 static void tell(const sc_fault *fault)
 {
     if (fault->line)
@@ -258,7 +252,7 @@ static CUresult make_work(sc_function *function, const launch_shape *shape, void
         .grid_id = sc_next_id(),
         .budget = sc_setting_value(SC_SETTING_BUDGET),
         .shuffle_seed = sc_setting_value(SC_SETTING_SHUFFLE),
-        .called_off = is_lost,
+        .called_off = &function->object.context->called_off,
     };
     *ret_work = work;
     return CUDA_SUCCESS;

@@ -199,6 +199,21 @@ static void make_ready(sc_task *task)
         n_idle++;
 }
 
+static void call_off(void *object, void *device)
+{
+    sc_context *context = object;
+    if (context->device == device)
+        context->called_off = true;
+}
+
+/* After a fault every call answers it, but kernels of other devices run on until their contexts end. */
+static void lose(sc_device *device, CUresult fault)
+{
+    CUresult none = CUDA_SUCCESS;
+    atomic_compare_exchange_strong(&sc_lost, &none, fault);
+    sc_objects_each(SC_CONTEXT, call_off, device);
+}
+
 /* Runs a ready task. Called and left with the mutex held. */
 static void execute(sc_task *task)
 {
@@ -214,9 +229,8 @@ static void execute(sc_task *task)
     if (!atomic_load(&sc_lost) || task->work->always)
         result = task->work->run(task->work);
     end_running();
-    CUresult none = CUDA_SUCCESS;
     if (result)
-        atomic_compare_exchange_strong(&sc_lost, &none, result);
+        lose(task->context->device, result);
     sc_work_release(task->work);
     task->work = NULL;
     executing = inside;

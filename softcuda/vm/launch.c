@@ -215,7 +215,7 @@ static void collect_counts(sc_block *block)
     }
     block->worker->thread_instructions += threads;
     sc_job *job = block->job;
-    if (job->launch->called_off && job->launch->called_off())
+    if (job->launch->called_off && atomic_load_explicit(job->launch->called_off, memory_order_relaxed))
         sc__job_fault(job, &(sc_fault){.kind = SC_FAULT_CALLED_OFF});
     if (job->launch->budget && atomic_fetch_add(&job->spent, threads) + threads > job->launch->budget) {
         sc_fault fault = fault_of_block(block, SC_FAULT_TIMEOUT);

@@ -11,6 +11,7 @@
  * sc_launch   one grid; sc_run executes it on the host's cores and returns when it has ended
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -151,9 +152,9 @@ typedef struct sc_launch {
     size_t malloc_heap_bytes;
     size_t stack_bytes; /* where the program does not tell how much a thread takes */
     uint64_t grid_id;
-    uint64_t budget;          /* thread-instructions; 0: no limit */
-    uint64_t shuffle_seed;    /* 0: natural order; else blocks and warps run in a shuffled order */
-    bool (*called_off)(void); /* from when it says so on the grid is ended; NULL: never */
+    uint64_t budget;       /* thread-instructions; 0: no limit */
+    uint64_t shuffle_seed; /* 0: natural order; else blocks and warps run in a shuffled order */
+    const atomic_bool *called_off; /* ends the grid when it is set; NULL: nothing does */
 } sc_launch;
 
 typedef struct sc_run_stats {

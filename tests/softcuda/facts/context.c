@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initialisation, errors, entry points, devices, contexts, peers, profiling. */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/softcuda/facts/kernels.h"
 
@@ -1078,8 +1081,97 @@ static void reset_after_fault(void)
     ASK(cuMemAlloc_v2(&p, 64));
 }
 
+/* wait: says in words[0] that it runs, and in words[2] that it ends, which it does when words[1] is set. */
+static const char wait_ptx[] = PTX(".visible .entry wait(.param .u64 p)\n{\n"
+                                   ".reg .u64 %a<3>; .reg .u32 %r<2>; .reg .pred %p;\n"
+                                   "ld.param.u64 %a1, [p];\ncvta.to.global.u64 %a2, %a1;\n"
+                                   "st.volatile.global.u32 [%a2], 1;\n"
+                                   "AGAIN:\nld.volatile.global.u32 %r1, [%a2+4];\n"
+                                   "setp.eq.u32 %p, %r1, 0;\n@%p bra AGAIN;\n"
+                                   "st.volatile.global.u32 [%a2+8], 1;\nret;\n}\n");
+
+enum { RUNS, GO, ENDS };
+
+static volatile unsigned *words; /* host memory */
+
+static bool is_set(int which)
+{
+    for (int i = 0; i < 2000 && !words[which]; i++)
+        usleep(1000);
+    return words[which] != 0;
+}
+
+/* Starts wait on the second device and then a fault on the first. Leaves the second's context current. */
+static void fault_beside_wait(void)
+{
+    void *p;
+    CUcontext first = begin(), second;
+    MUST(cuMemHostAlloc(&p, 64, CU_MEMHOSTALLOC_PORTABLE));
+    words = memset(p, 0, 64);
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)p;
+    CUfunction fault = kernel("fault");
+    MUST(cuDevicePrimaryCtxRetain(&second, 1));
+    MUST(cuCtxSetCurrent(second));
+    MUST(run(function(load(wait_ptx), "wait"), NULL, (void *[]){&address}));
+    say(" %d", is_set(RUNS));
+    MUST(cuCtxSetCurrent(first));
+    ASK(run(fault, NULL, NULL));
+    ASK(cuCtxSynchronize());
+    MUST(cuCtxSetCurrent(second));
+}
+
+/* What the other device's kernel does after a fault, and what its context's calls answer meanwhile and then.
+ */
+static void fault_of_other_device(void)
+{
+    CUdeviceptr p;
+    fault_beside_wait();
+    ASK(cuStreamQuery(NULL));
+    ASK(cuMemAlloc_v2(&p, 64));
+    say(" %u", words[ENDS]);
+    words[GO] = 1;
+    say(" %d", is_set(ENDS));
+    ASK(cuStreamQuery(NULL));
+    ASK(cuCtxSynchronize());
+    ASK(cuMemAlloc_v2(&p, 64));
+}
+
+static void *go_later(void *unused)
+{
+    sleep(1);
+    words[GO] = 1;
+    return unused;
+}
+
+/* Does a call that waits for that kernel wait? */
+static void fault_of_other_device_waited(void)
+{
+    pthread_t thread;
+    fault_beside_wait();
+    if (pthread_create(&thread, NULL, go_later, NULL))
+        MUST(CUDA_ERROR_OUT_OF_MEMORY);
+    ASK(cuCtxSynchronize());
+    say(" %u", words[ENDS]);
+    say(" %d", is_set(ENDS));
+}
+
+/* Does resetting the device stop it? */
+static void fault_of_other_device_reset(void)
+{
+    pthread_t thread;
+    fault_beside_wait();
+    if (pthread_create(&thread, NULL, go_later, NULL))
+        MUST(CUDA_ERROR_OUT_OF_MEMORY);
+    ASK(cuDevicePrimaryCtxReset_v2(1));
+    say(" %u", words[ENDS]);
+    say(" %d", is_set(ENDS));
+}
+
 static const fact facts[] = {
     {"reset_after_fault", reset_after_fault},
+    FACT(fault_of_other_device),
+    FACT(fault_of_other_device_waited),
+    FACT(fault_of_other_device_reset),
     FACT(errors_1),
     FACT(errors_2),
     FACT(errors_3),

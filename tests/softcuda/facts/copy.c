@@ -261,6 +261,67 @@ static CUDA_MEMCPY2D box(CUmemorytype to_type, CUdeviceptr to, CUmemorytype from
                            .Height = HEIGHT};
 }
 
+/* ---- offsets that lead out of the memory that the address names ---- */
+
+typedef struct offsets {
+    size_t x, y, pitch, z, height; /* height 0: two dimensions */
+} offsets;
+
+static CUresult copy_outside(CUdeviceptr p, CUdeviceptr other, const offsets *o, bool out)
+{
+    CUDA_MEMCPY3D b = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                       .srcDevice = out ? p : other,
+                       .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                       .dstDevice = out ? other : p,
+                       .WidthInBytes = WIDTH,
+                       .Height = 1,
+                       .Depth = 1};
+    if (out)
+        b.srcXInBytes = o->x, b.srcY = o->y, b.srcPitch = o->pitch, b.srcZ = o->z, b.srcHeight = o->height;
+    else
+        b.dstXInBytes = o->x, b.dstY = o->y, b.dstPitch = o->pitch, b.dstZ = o->z, b.dstHeight = o->height;
+    if (o->height)
+        return cuMemcpy3D_v2(&b);
+    CUDA_MEMCPY2D flat = {b.srcXInBytes, b.srcY, b.srcMemoryType, NULL, b.srcDevice, NULL, b.srcPitch,
+                          b.dstXInBytes, b.dstY, b.dstMemoryType, NULL, b.dstDevice, NULL, b.dstPitch,
+                          WIDTH,         1};
+    return cuMemcpy2D_v2(&flat);
+}
+
+static const offsets beside = {0, 1, 4 * MIB, 0, 0}, far = {0, 1 << 20, 1 << 20, 0, 0},
+                     along = {1 << 30, 0, 0, 0, 0}, deep = {0, 0, 1 << 20, 1, 1 << 20},
+                     before = {0, (size_t)-1, 4 * MIB, 0, 0};
+
+/* From there and to there, with the device's memory at the other end. */
+#define OUTSIDE(kind, where)                                            \
+    static void outside_##kind##_##where##_read(void)                   \
+    {                                                                   \
+        begin();                                                        \
+        ASK(copy_outside(kind(BYTES), device(BYTES), &(where), true));  \
+        ASK(cuCtxSynchronize());                                        \
+    }                                                                   \
+    static void outside_##kind##_##where##_written(void)                \
+    {                                                                   \
+        begin();                                                        \
+        ASK(copy_outside(kind(BYTES), device(BYTES), &(where), false)); \
+        ASK(cuCtxSynchronize());                                        \
+    }
+OUTSIDE(device, beside)
+OUTSIDE(device, far)
+OUTSIDE(device, along)
+OUTSIDE(device, deep)
+OUTSIDE(device, before)
+OUTSIDE(pinned, beside)
+OUTSIDE(pinned, far)
+OUTSIDE(pinned, along)
+OUTSIDE(pinned, deep)
+OUTSIDE(pinned, before)
+OUTSIDE(managed, beside)
+OUTSIDE(managed, far)
+OUTSIDE(managed, along)
+OUTSIDE(managed, deep)
+OUTSIDE(managed, before)
+
 static void boxes_of_types(void)
 {
     begin();
@@ -696,6 +757,36 @@ static const fact facts[] = {
     CASE(solids),
     CASE(solids_arrive),
     CASE(solids_between),
+    CASE(outside_device_beside_read),
+    CASE(outside_device_beside_written),
+    CASE(outside_device_far_read),
+    CASE(outside_device_far_written),
+    CASE(outside_device_along_read),
+    CASE(outside_device_along_written),
+    CASE(outside_device_deep_read),
+    CASE(outside_device_deep_written),
+    CASE(outside_device_before_read),
+    CASE(outside_device_before_written),
+    CASE(outside_pinned_beside_read),
+    CASE(outside_pinned_beside_written),
+    CASE(outside_pinned_far_read),
+    CASE(outside_pinned_far_written),
+    CASE(outside_pinned_along_read),
+    CASE(outside_pinned_along_written),
+    CASE(outside_pinned_deep_read),
+    CASE(outside_pinned_deep_written),
+    CASE(outside_pinned_before_read),
+    CASE(outside_pinned_before_written),
+    CASE(outside_managed_beside_read),
+    CASE(outside_managed_beside_written),
+    CASE(outside_managed_far_read),
+    CASE(outside_managed_far_written),
+    CASE(outside_managed_along_read),
+    CASE(outside_managed_along_written),
+    CASE(outside_managed_deep_read),
+    CASE(outside_managed_deep_written),
+    CASE(outside_managed_before_read),
+    CASE(outside_managed_before_written),
     CASE(batches),
     CASE(before_init),
     CASE(without_context),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs made by hand: nodes of each kind, edges, clones, instances and their updates, user objects. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -525,6 +526,90 @@ static void memset_nodes(void)
     ASK(cuGraphAddMemsetNode(NULL, graph, NULL, 0, &made, context));
 }
 
+/* ---- memory that is gone when a graph runs ---- */
+
+enum { LARGE = 8 << 20 }; /* memory that shares no page with other memory */
+
+static CUresult free_pinned(CUdeviceptr p)
+{
+    return cuMemFreeHost((void *)(uintptr_t)p);
+}
+
+static CUdeviceptr large(void)
+{
+    return memory(LARGE);
+}
+
+static CUdeviceptr pinned(void)
+{
+    void *p;
+    MUST(cuMemHostAlloc(&p, LARGE, 0));
+    return (CUdeviceptr)(uintptr_t)p;
+}
+
+static void add_fill(CUgraph graph, CUcontext context, CUdeviceptr p)
+{
+    CUgraphNode node;
+    CUDA_MEMSET_NODE_PARAMS fill = {.dst = p, .value = 5, .elementSize = 1, .width = LARGE, .height = 1};
+    MUST(cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, context));
+}
+
+static void add_copy(CUgraph graph, CUcontext context, CUdeviceptr to, CUdeviceptr from)
+{
+    CUgraphNode node;
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .srcDevice = from,
+                          .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .dstDevice = to,
+                          .WidthInBytes = LARGE,
+                          .Height = 1,
+                          .Depth = 1};
+    MUST(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, context));
+}
+
+/* Frees the memory after the graph is instantiated, or before, and launches it. */
+static void launch_without(CUgraph graph, CUdeviceptr p, CUresult (*give_back)(CUdeviceptr), bool early)
+{
+    CUgraphExec exec = early ? NULL : instance(graph);
+    MUST(cuCtxSynchronize());
+    MUST(give_back(p));
+    CUresult result = exec ? CUDA_SUCCESS : cuGraphInstantiateWithFlags(&exec, graph, 0);
+    say(" %d", (int)result);
+    if (result)
+        return;
+    ASK(cuGraphLaunch(exec, NULL));
+    ASK(cuStreamSynchronize(NULL));
+    ASK(cuMemAlloc_v2(&p, 64));
+}
+
+static void add_copy_to(CUgraph graph, CUcontext context, CUdeviceptr p)
+{
+    add_copy(graph, context, p, large());
+}
+
+static void add_copy_from(CUgraph graph, CUcontext context, CUdeviceptr p)
+{
+    add_copy(graph, context, large(), p);
+}
+
+#define FREED(name, make, give_back, early, add)    \
+    static void name(void)                          \
+    {                                               \
+        CUcontext context = begin();                \
+        CUdeviceptr p = make();                     \
+        CUgraph graph = new_graph();                \
+        add(graph, context, p);                     \
+        launch_without(graph, p, give_back, early); \
+    }
+FREED(fill_freed, large, cuMemFree_v2, false, add_fill)
+FREED(fill_freed_early, large, cuMemFree_v2, true, add_fill)
+FREED(copy_to_freed, large, cuMemFree_v2, false, add_copy_to)
+FREED(copy_to_freed_early, large, cuMemFree_v2, true, add_copy_to)
+FREED(copy_from_freed, large, cuMemFree_v2, false, add_copy_from)
+FREED(copy_from_freed_early, large, cuMemFree_v2, true, add_copy_from)
+FREED(copy_to_pinned_freed, pinned, free_pinned, false, add_copy_to)
+FREED(copy_from_pinned_freed, pinned, free_pinned, false, add_copy_from)
+
 /* ---- host, child, empty, event ---- */
 
 static int total;
@@ -594,6 +679,54 @@ static void child_nodes(void)
     ASK(cuGraphDestroy(child));
     launch_and_wait(exec);
     say(" %d", total);
+}
+
+/* The graph in a child node is the node's own; what happens to it where a program destroys it. */
+static void child_destroyed(void)
+{
+    CUgraphNode node, inner[2];
+    CUgraph inside, got = NULL;
+    size_t n = NO_SUCH;
+    begin();
+    CUgraph child = new_graph(), graph = new_graph();
+    empty_node(child, NULL, 0);
+    MUST(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    MUST(cuGraphChildGraphNodeGetGraph(node, &inside));
+    ASK(cuGraphDestroy(inside));
+    ASK(cuGraphChildGraphNodeGetGraph(node, &got));
+    say(":%d", got == inside);
+    ASK(cuGraphGetNodes(inside, NULL, &n));
+    say(":%zu", n);
+    n = 2;
+    ASK(cuGraphGetNodes(inside, inner, &n));
+    ASK(cuGraphAddEmptyNode(&inner[0], inside, NULL, 0));
+    launch_and_wait(instance(graph));
+    ASK(cuGraphDestroy(inside));
+    ASK(cuGraphDestroyNode(node));
+    ASK(cuGraphDestroy(graph));
+}
+
+/* The same of an inner child's graph, and of a clone's. */
+static void child_destroyed_deep(void)
+{
+    CUgraphNode node, inner, found;
+    CUgraph inside, deep, copy;
+    begin();
+    CUgraph leaf = new_graph(), middle = new_graph(), graph = new_graph();
+    empty_node(leaf, NULL, 0);
+    MUST(cuGraphAddChildGraphNode(&inner, middle, NULL, 0, leaf));
+    MUST(cuGraphAddChildGraphNode(&node, graph, NULL, 0, middle));
+    MUST(cuGraphClone(&copy, graph));
+    MUST(cuGraphChildGraphNodeGetGraph(node, &inside));
+    MUST(cuGraphNodeFindInClone(&inner, inner, inside));
+    MUST(cuGraphChildGraphNodeGetGraph(inner, &deep));
+    ASK(cuGraphDestroy(deep));
+    MUST(cuGraphNodeFindInClone(&found, node, copy));
+    MUST(cuGraphChildGraphNodeGetGraph(found, &inside));
+    ASK(cuGraphDestroy(inside));
+    ASK(cuGraphDestroy(middle));
+    launch_and_wait(instance(graph));
+    launch_and_wait(instance(copy));
 }
 
 static void event_nodes(void)
@@ -1090,8 +1223,18 @@ static const fact facts[] = {
     FACT(memcpy_nodes),
     FACT(memcpy_nodes_wrong),
     FACT(memset_nodes),
+    FACT(fill_freed),
+    FACT(fill_freed_early),
+    FACT(copy_to_freed),
+    FACT(copy_to_freed_early),
+    FACT(copy_from_freed),
+    FACT(copy_from_freed_early),
+    FACT(copy_to_pinned_freed),
+    FACT(copy_from_pinned_freed),
     FACT(host_nodes),
     FACT(child_nodes),
+    FACT(child_destroyed),
+    FACT(child_destroyed_deep),
     FACT(event_nodes),
     FACT(memory_nodes),
     FACT(memory_nodes_wrong),
