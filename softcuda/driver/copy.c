@@ -244,6 +244,15 @@ static CUresult read_array(const place *p, extent e, copy_plane *ret_plane)
     return CUDA_SUCCESS;
 }
 
+/* Offsets do not lead from memory that the driver knows to what it does not. */
+static side side_of(const place *p)
+{
+    sc_allocation found;
+    if (p->type == CU_MEMORYTYPE_HOST)
+        return ON_HOST;
+    return p->type == CU_MEMORYTYPE_DEVICE || sc_memory_find(p->device, &found) ? ON_DEVICE : ON_EITHER;
+}
+
 /* A pitch of 0 is that of the rows that are copied; a height of 0 likewise. */
 static CUresult read_place(place p, extent e, copy_plane *ret_plane)
 {
@@ -261,8 +270,7 @@ static CUresult read_place(place p, extent e, copy_plane *ret_plane)
         __builtin_add_overflow(offset, in_layers, &offset) || __builtin_add_overflow(offset, p.x, &offset))
         return CUDA_ERROR_INVALID_VALUE;
     uint64_t start = p.type == CU_MEMORYTYPE_HOST ? (uintptr_t)p.host : p.device;
-    side on = p.type == CU_MEMORYTYPE_HOST ? ON_HOST : p.type == CU_MEMORYTYPE_DEVICE ? ON_DEVICE : ON_EITHER;
-    *ret_plane = (copy_plane){start ? start + offset : 0, p.pitch, layer, on};
+    *ret_plane = (copy_plane){start ? start + offset : 0, p.pitch, layer, side_of(&p)};
     return CUDA_SUCCESS;
 }
 
