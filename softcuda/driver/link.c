@@ -15,7 +15,7 @@ typedef struct sc_link {
     kr__text ptx; /* of the inputs, one after another */
     struct link_symbol *symbols;
     bool completed;
-    CUresult failed; /* an input that was no image, or a name that does not resolve: nothing mends it */
+    CUresult failed; /* an input that cannot be linked, or a name that does not resolve: nothing mends it */
     kr__text cubin;  /* when complete */
 } sc_link;
 
@@ -124,7 +124,18 @@ static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const cha
     return add_text(link, text, bytes, name, &(ptx_options){.max_isa = sc_driver_isa()}, jit);
 }
 
-/* What an earlier link made holds all of its texts. */
+static bool is_linked(const void *image, size_t bytes)
+{
+    kr__cubin *cubin;
+    if (kr__cubin_read(image, bytes, &cubin, NULL))
+        return false;
+    const bool linked = cubin->linked;
+    kr__cubin_free(&cubin);
+    return linked;
+}
+
+/* What an earlier link made holds all of its texts. Other linked code is not linked again, and that of a
+ * compiler for a linker cannot be here. */
 static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const char *name, const sc_jit *jit)
 {
     const void *ptx;
@@ -134,6 +145,8 @@ static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const 
         return CUDA_ERROR_INVALID_IMAGE;
     if (kr__cubin_section(image, bytes, SC_PTX_SECTION, &ptx, &ptx_bytes))
         return add_text(link, ptx, ptx_bytes, name, &(ptx_options){.linked = true}, jit);
+    if (is_linked(image, bytes))
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
     sc_say("cannot link machine code without its PTX");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -508,7 +521,8 @@ static CUresult add_data(sc_link *link, CUjitInputType type, void *data, size_t 
     TRY(sc_jit_check(jit));
     TRY(link->failed);
     CUresult result = add_input(link, type, data, bytes, name ? name : "", jit);
-    if (result == CUDA_ERROR_INVALID_IMAGE && type != CU_JIT_INPUT_PTX)
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_NOT_SUPPORTED ||
+        (result == CUDA_ERROR_INVALID_IMAGE && type != CU_JIT_INPUT_PTX))
         link->failed = result;
     return result;
 }
