@@ -330,6 +330,55 @@ static kr_status read_symbol(reader *r, size_t i, uint64_t at, const kr__elf_sec
     return read_kernel(r, kernel);
 }
 
+/* What is relocated in a kernel's code, NULL: nothing. */
+static const kr__elf_section *relocations_of(const reader *r, const kr_image_kernel *kernel)
+{
+    return find_contents(r, ".rela.text.", kernel->name);
+}
+
+static bool is_undefined_function(reader *r, uint64_t at)
+{
+    const unsigned info = kr__u8(&r->elf.bytes, at + offsetof(Elf64_Sym, st_info));
+    return ELF64_ST_BIND(info) == STB_GLOBAL && ELF64_ST_TYPE(info) == STT_FUNC &&
+           kr__u16(&r->elf.bytes, at + offsetof(Elf64_Sym, st_shndx)) == SHN_UNDEF;
+}
+
+static kr_status read_references(reader *r, const kr__elf_section *table, kr__cubin_reference *to)
+{
+    kr__cubin *cubin = r->cubin;
+    const kr__elf_section *names = &r->elf.sections[table->link];
+    for (size_t k = 0; k < cubin->n_kernels; k++) {
+        const kr__elf_section *rows = relocations_of(r, &cubin->kernels[k]);
+        const size_t n = rows ? rows->bytes / sizeof(Elf64_Rela) : 0;
+        for (size_t i = 0; i < n; i++) {
+            const uint64_t row = rows->offset + i * sizeof(Elf64_Rela);
+            const size_t symbol = ELF64_R_SYM(kr__u64(&r->elf.bytes, row + offsetof(Elf64_Rela, r_info)));
+            const uint64_t at = table->offset + symbol * sizeof(Elf64_Sym);
+            if (symbol >= r->n_symbols || !is_undefined_function(r, at))
+                continue;
+            to[cubin->n_references] = (kr__cubin_reference){k, name_of(r, at, names)};
+            if (!to[cubin->n_references++].function)
+                return r->status;
+        }
+    }
+    return KR_OK;
+}
+
+/* A linked cubin has all it needs but the driver's own functions. */
+static kr_status find_references(reader *r, const kr__elf_section *table)
+{
+    size_t most = 0;
+    for (size_t k = 0; k < r->cubin->n_kernels && !r->cubin->linked; k++) {
+        const kr__elf_section *rows = relocations_of(r, &r->cubin->kernels[k]);
+        most += rows ? rows->bytes / sizeof(Elf64_Rela) : 0;
+    }
+    kr__cubin_reference *room = most ? kr__arena_alloc(&r->cubin->arena, most * sizeof *room) : NULL;
+    if (most && !room)
+        return KR_FAIL(r->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu relocations", most);
+    r->cubin->references = room;
+    return most ? read_references(r, table, room) : KR_OK;
+}
+
 static kr_status read_symbols(reader *r, const kr__elf_section *table)
 {
     const kr__elf *elf = &r->elf;
@@ -340,6 +389,8 @@ static kr_status read_symbols(reader *r, const kr__elf_section *table)
     kr_status status = make_room(r, table);
     for (size_t i = 0; i < r->n_symbols && !status; i++)
         status = read_symbol(r, i, table->offset + i * sizeof(Elf64_Sym), &elf->sections[table->link]);
+    if (!status)
+        status = find_references(r, table);
     return status ? status : read_symbol_facts(r);
 }
 

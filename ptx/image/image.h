@@ -70,6 +70,12 @@ void kr__ptx_outline_free(kr__ptx_outline **outline);
 
 /* ---- cubin ---- */
 
+/* A function that a kernel's code asks for and a relocatable cubin has not. */
+typedef struct kr__cubin_reference {
+    size_t kernel;
+    const char *function;
+} kr__cubin_reference;
+
 typedef struct kr__cubin {
     kr_cc arch;
     int abi;            /* 7 or 8 */
@@ -81,7 +87,9 @@ typedef struct kr__cubin {
     const kr_image_kernel *kernels; /* in the order of the symbol table */
     size_t n_variables;
     const kr_image_variable *variables;
-    kr__arena arena; /* everything above lives here */
+    size_t n_references;
+    const kr__cubin_reference *references; /* what a linker has to resolve, or the driver */
+    kr__arena arena;                       /* everything above lives here */
 } kr__cubin;
 
 /* KR_CORRUPT: not a cubin, or damaged. The bytes are not needed after the call. */

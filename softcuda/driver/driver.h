@@ -590,8 +590,10 @@ void sc_module_unload(sc_module *module);
 CUresult sc_module_file(const char *path, char **ret_data, size_t *ret_bytes);
 sc_function *sc_module_function(sc_module *module, const char *name);
 CUresult sc_module_global(sc_module *module, const char *name, CUdeviceptr *ret_address, size_t *ret_bytes);
-/* The names of the kernels in an image of any kind, without a device. Both freed by the caller:
- * free(*ret_names). */
+/* What is looked at of a library's image before anything of it is asked for. */
+CUresult sc_image_check(const void *image, size_t bytes);
+/* The names of the kernels in an image of any kind, as the first device has them that takes it. Both freed by
+ * the caller: free(*ret_names). */
 CUresult sc_image_kernels(const void *image, size_t bytes, char ***ret_names, size_t *ret_n);
 /* How many bytes from the address on can be read, and written. */
 size_t sc_mapped_bytes(const void *address, bool writable);

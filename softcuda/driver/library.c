@@ -50,10 +50,13 @@ static void finish_library(sc_object *object)
 
 static CUresult create_library(char *image, size_t bytes, CUlibrary *ret_library)
 {
-    sc_library *library = sc_object_create(sizeof *library, SC_LIBRARY, NULL, finish_library);
-    if (!library) {
+    CUresult result = sc_image_check(image, bytes);
+    sc_library *library = NULL;
+    if (!result && !(library = sc_object_create(sizeof *library, SC_LIBRARY, NULL, finish_library)))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result) {
         free(image);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return result;
     }
     library->object.end = end_library;
     library->image = image;

@@ -17,10 +17,19 @@ static kr_cc cc_of(int number, char suffix)
     return (kr_cc){number / 10, number % 10, suffix};
 }
 
-static bool runs(kr_image_kind kind, kr_cc target, const sc_context *context)
+static bool runs(kr_image_kind kind, kr_cc target, const sc_device *device)
 {
-    const kr_cc device = cc_of(context->device->chip->cc, 0);
-    return kind == KR_IMAGE_CUBIN ? kr_cc_cubin_runs_on(target, device) : kr_cc_ptx_runs_on(target, device);
+    const kr_cc own = cc_of(device->chip->cc, 0);
+    return kind == KR_IMAGE_CUBIN ? kr_cc_cubin_runs_on(target, own) : kr_cc_ptx_runs_on(target, own);
+}
+
+/* The driver knows a cubin by its operating system's ABI, of which CUDA has had two, and looks at the machine
+ * it is for; which toolkit made it is the same to it. */
+static bool cubin_runs(const unsigned char *image, const kr__cubin *cubin, const sc_device *device)
+{
+    enum { OS_ABI = 7, UP_TO_ABI_7 = 0x33, FROM_ABI_8 = 0x41 };
+    return image[OS_ABI] == (cubin->abi < 8 ? UP_TO_ABI_7 : FROM_ABI_8) &&
+           runs(KR_IMAGE_CUBIN, cubin->arch, device);
 }
 
 /* ---- loading ---- */
@@ -89,7 +98,8 @@ static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx
     const ptx_options options = {.max_isa = load->for_cubin ? 0 : sc_driver_isa(), .linked = load->for_cubin};
     if (!kr__ptx_parse(text, bytes, &options, &ptx, &problem))
         result = refuse_ptx(load, &problem);
-    else if (ptx->address_bits != 64 || !runs(KR_IMAGE_PTX, cc_of(ptx->sm, ptx->suffix), load->context))
+    else if (ptx->address_bits != 64 ||
+             !runs(KR_IMAGE_PTX, cc_of(ptx->sm, ptx->suffix), load->context->device))
         result = refuse_target(load, ptx);
     if (result)
         kr__ptx_module_free(&ptx);
@@ -162,7 +172,7 @@ static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
 {
     sc_module *module = load->module;
     TRY(read_cubin(load, image, bytes));
-    if (!runs(KR_IMAGE_CUBIN, module->cubin->arch, load->context))
+    if (!cubin_runs(image, module->cubin, load->context->device))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     const void *ptx;
     size_t ptx_bytes;
@@ -175,7 +185,7 @@ static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
 }
 
 /* The best entry of a kind for the device, or NULL. */
-static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind kind, const sc_context *context)
+static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind kind, const sc_device *device)
 {
     const kr__fatbin_entry *best = NULL;
     int best_target = 0;
@@ -183,7 +193,7 @@ static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind ki
         const kr__fatbin_entry *entry = &fatbin->entries[i];
         int target = entry->arch.major * 10 + entry->arch.minor;
         char suffix = entry->arch.suffix;
-        if (entry->kind != kind || !runs(kind, entry->arch, context))
+        if (entry->kind != kind || !runs(kind, entry->arch, device))
             continue;
         /* Of the same level the specialised one. */
         int rank = target * 4 + (suffix == 'a' ? 2 : suffix == 'f' ? 1 : 0);
@@ -195,10 +205,15 @@ static const kr__fatbin_entry *choose(const kr__fatbin *fatbin, kr_image_kind ki
     return best;
 }
 
+static const kr__fatbin_entry *choose_cubin(const kr__fatbin *fatbin, const sc_device *device)
+{
+    return sc_jit_is_forced() ? NULL : choose(fatbin, KR_IMAGE_CUBIN, device);
+}
+
 static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
 {
-    const kr__fatbin_entry *cubin = sc_jit_is_forced() ? NULL : choose(fatbin, KR_IMAGE_CUBIN, load->context);
-    const kr__fatbin_entry *ptx = choose(fatbin, KR_IMAGE_PTX, load->context);
+    const kr__fatbin_entry *cubin = choose_cubin(fatbin, load->context->device);
+    const kr__fatbin_entry *ptx = choose(fatbin, KR_IMAGE_PTX, load->context->device);
     if (!cubin && !ptx)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     CUresult result = CUDA_SUCCESS;
@@ -209,6 +224,8 @@ static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
         if (status)
             return corrupt_or_memory(status);
         result = load_cubin(load, data, bytes);
+        if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+            result = CUDA_ERROR_INVALID_SOURCE; /* the entry says that it is for this one */
         free(data);
     }
     if (result || !ptx || load->module->program)
@@ -390,6 +407,15 @@ static CUresult add_function(const loader *load, const kr_image_kernel *kernel, 
     return CUDA_SUCCESS;
 }
 
+/* Does a relocatable cubin's kernel ask for what only a linker could give? The driver loads the rest. */
+static bool is_open(const kr__cubin *cubin, size_t kernel)
+{
+    for (size_t i = 0; i < cubin->n_references; i++)
+        if (cubin->references[i].kernel == kernel && !sc_is_builtin(cubin->references[i].function))
+            return true;
+    return false;
+}
+
 static CUresult add_functions(const loader *load)
 {
     sc_module *module = load->module;
@@ -400,6 +426,8 @@ static CUresult add_functions(const loader *load)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < n; i++) {
         const kr_image_kernel *kernel = module->cubin ? &module->cubin->kernels[i] : NULL;
+        if (kernel && is_open(module->cubin, i))
+            continue;
         int index = kernel ? (program ? sc_program_find(program, kernel->name) : -1) : (int)i;
         TRY(add_function(load, kernel, index < 0 ? NULL : sc_program_kernel(program, (size_t)index), index));
     }
@@ -664,15 +692,61 @@ static CUresult names_of_ptx(const char *text, size_t bytes, kr__text *names, si
     return result;
 }
 
-static CUresult names_of_cubin(const void *image, size_t bytes, kr__text *names, size_t *n)
+/* `alone`: no fatbin says which machine it is for. */
+static CUresult names_of_cubin(const void *image, size_t bytes, bool alone, kr__text *names, size_t *n)
 {
     kr__cubin *cubin;
     if (kr__cubin_read(image, bytes, &cubin, NULL))
         return CUDA_ERROR_INVALID_IMAGE;
-    for (size_t i = 0; i < cubin->n_kernels; i++, ++*n)
+    bool runs_here = !alone;
+    for (int i = 0; i < sc_n_devices && !runs_here; i++)
+        runs_here = cubin_runs(image, cubin, &sc_devices[i]);
+    for (size_t i = 0; i < cubin->n_kernels && runs_here; i++, ++*n)
         kr__text_add_bytes(names, cubin->kernels[i].name, strlen(cubin->kernels[i].name) + 1);
     kr__cubin_free(&cubin);
-    return CUDA_SUCCESS;
+    return runs_here ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+/* The entry that the first device takes which takes one, or NULL. */
+static const kr__fatbin_entry *choose_for_any(const kr__fatbin *fatbin)
+{
+    const kr__fatbin_entry *found = NULL;
+    for (int i = 0; i < sc_n_devices && !found; i++)
+        if (!(found = choose_cubin(fatbin, &sc_devices[i])))
+            found = choose(fatbin, KR_IMAGE_PTX, &sc_devices[i]);
+    return found;
+}
+
+static CUresult names_of_entries(const kr__fatbin *fatbin, kr__text *names, size_t *n)
+{
+    char *data;
+    size_t bytes;
+    const kr__fatbin_entry *entry = choose_for_any(fatbin);
+    if (!entry)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    const kr_status status = kr__fatbin_unpack(entry, &data, &bytes, NULL);
+    if (status)
+        return corrupt_or_memory(status);
+    CUresult result = entry->kind == KR_IMAGE_PTX ? names_of_ptx(data, bytes, names, n)
+                                                  : names_of_cubin(data, bytes, false, names, n);
+    free(data);
+    return result;
+}
+
+/* Of a library's image the driver looks early at one thing alone: that the cubin it would take is one. */
+CUresult sc_image_check(const void *image, size_t bytes)
+{
+    kr_image_kind kind;
+    kr__fatbin *fatbin;
+    if (kr__image_kind(image, bytes, &kind, NULL) || kind != KR_IMAGE_FATBIN ||
+        kr__fatbin_read(image, bytes, &fatbin, NULL))
+        return CUDA_SUCCESS;
+    const kr__fatbin_entry *entry = choose_for_any(fatbin);
+    const bool fails =
+        entry && entry->kind == KR_IMAGE_CUBIN && entry->compression == KR_STORED &&
+        (kr__image_kind(entry->payload, entry->payload_bytes, &kind, NULL) || kind != KR_IMAGE_CUBIN);
+    kr__fatbin_free(&fatbin);
+    return fails ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
 }
 
 static CUresult names_of(const void *image, size_t bytes, kr__text *names, size_t *n)
@@ -683,17 +757,11 @@ static CUresult names_of(const void *image, size_t bytes, kr__text *names, size_
     if (kind == KR_IMAGE_PTX)
         return names_of_ptx(image, bytes, names, n);
     if (kind == KR_IMAGE_CUBIN)
-        return names_of_cubin(image, bytes, names, n);
+        return names_of_cubin(image, bytes, true, names, n);
     kr__fatbin *fatbin;
     if (kind != KR_IMAGE_FATBIN || kr__fatbin_read(image, bytes, &fatbin, NULL))
         return CUDA_ERROR_INVALID_IMAGE;
-    CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-    char *data;
-    size_t unpacked;
-    if (fatbin->n_entries && kr__fatbin_unpack(&fatbin->entries[0], &data, &unpacked, NULL) == KR_OK) {
-        result = names_of(data, unpacked, names, n);
-        free(data);
-    }
+    CUresult result = names_of_entries(fatbin, names, n);
     kr__fatbin_free(&fatbin);
     return result;
 }

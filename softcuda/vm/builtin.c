@@ -322,6 +322,11 @@ static const sc_code *run_free(sc_warp *warp, const sc_code *in)
     return in + 1;
 }
 
+bool sc_is_builtin(const char *name)
+{
+    return sc__find_builtin(name) != NULL;
+}
+
 sc_handler *sc__find_builtin(const char *name)
 {
     static const struct {

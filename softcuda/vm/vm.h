@@ -152,10 +152,13 @@ typedef struct sc_launch {
     size_t malloc_heap_bytes;
     size_t stack_bytes; /* where the program does not tell how much a thread takes */
     uint64_t grid_id;
-    uint64_t budget;       /* thread-instructions; 0: no limit */
-    uint64_t shuffle_seed; /* 0: natural order; else blocks and warps run in a shuffled order */
+    uint64_t budget;               /* thread-instructions; 0: no limit */
+    uint64_t shuffle_seed;         /* 0: natural order; else blocks and warps run in a shuffled order */
     const atomic_bool *called_off; /* ends the grid when it is set; NULL: nothing does */
 } sc_launch;
+
+/* Is it a function that no module has to define? */
+bool sc_is_builtin(const char *name);
 
 typedef struct sc_run_stats {
     uint64_t warp_instructions;
