@@ -25,6 +25,7 @@ typedef struct copy_work {
     extent extent;
     const sc_device *device;
     bool to_pageable, from_pageable;
+    atomic_bool by_host; /* one of the sides is the host's, or has been taken for it */
     void *staged; /* what pageable host memory held when the call was made; NULL: read it when it runs */
 } copy_work;
 
@@ -83,12 +84,24 @@ static bool is_gone(const sc_device *device, const copy_plane *plane, extent e)
     return check(device, plane, e, &pageable) || pageable;
 }
 
+/* Pinned or registered. */
+static bool is_host(uint64_t address)
+{
+    sc_allocation found;
+    return sc_memory_find(address, &found) && found.ordinal == SC_HOST_ORDINAL;
+}
+
+static bool is_copy_gone(const copy_work *copy)
+{
+    return (!copy->to_pageable && is_gone(copy->device, &copy->to, copy->extent)) ||
+           (!copy->from_pageable && is_gone(copy->device, &copy->from, copy->extent));
+}
+
 static CUresult run_copy(sc_work *work)
 {
     copy_work *copy = (copy_work *)work;
-    if ((!copy->to_pageable && is_gone(copy->device, &copy->to, copy->extent)) ||
-        (!copy->from_pageable && is_gone(copy->device, &copy->from, copy->extent)))
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (is_copy_gone(copy))
+        return copy->by_host ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_ILLEGAL_ADDRESS;
     copy_rows(copy->to, copy->staged ? packed(copy->staged, copy->extent) : copy->from, copy->extent);
     return CUDA_SUCCESS;
 }
@@ -120,7 +133,9 @@ static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream
     copy_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMCPY, run_copy, finish_copy);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *work = (copy_work){work->work, to, from, e, device, to_pageable, from_pageable, NULL};
+    *work = (copy_work){work->work, to,          from,          e,
+                        device,     to_pageable, from_pageable, is_host(to.start) || is_host(from.start),
+                        NULL};
     if (from_pageable && !wait && !to_pageable && !sc_stream_is_captured(stream))
         work->staged = malloc(e.width * e.height * e.depth);
     if (work->staged)
@@ -512,11 +527,16 @@ typedef struct fill_work {
     unsigned value, element;
 } fill_work;
 
+static bool is_fill_gone(const fill_work *fill)
+{
+    return is_gone(fill->device, &(copy_plane){fill->to, fill->pitch, 0, ON_DEVICE},
+                   (extent){fill->width * fill->element, fill->height, 1});
+}
+
 static CUresult run_fill(sc_work *work)
 {
     const fill_work *fill = (const fill_work *)work;
-    if (is_gone(fill->device, &(copy_plane){fill->to, fill->pitch, 0, ON_DEVICE},
-                (extent){fill->width * fill->element, fill->height, 1}))
+    if (is_fill_gone(fill))
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     for (size_t y = 0; y < fill->height; y++) {
         char *row = (char *)(uintptr_t)fill->to + y * fill->pitch;
@@ -552,6 +572,17 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned va
     if (work)
         *work = (fill_work){work->work, device, to, pitch, width, height, value, element};
     return sc_stream_submit(stream, (sc_work *)work, wait);
+}
+
+/* A fill's memory is looked at when its graph is instantiated; a copy then takes for the host's what it does
+ * not find. */
+CUresult sc_work_instantiate(sc_work *work)
+{
+    if (work && work->run == run_fill && is_fill_gone((const fill_work *)work))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (work && work->run == run_copy && is_copy_gone((const copy_work *)work))
+        ((copy_work *)work)->by_host = true;
+    return CUDA_SUCCESS;
 }
 
 /* The four functions of an element type. The synchronous names end in _v2, the others do not. */

@@ -330,6 +330,8 @@ void *sc_work_create(size_t bytes, CUgraphNodeType type, CUresult (*run)(sc_work
 void sc_work_retain(sc_work *work);
 void sc_work_release(sc_work *work);
 sc_work *sc_work_nothing(CUgraphNodeType type);
+/* What a graph's instance asks of a copy or fill when it is made (copy.c). NULL: of a child. */
+CUresult sc_work_instantiate(sc_work *work);
 
 /* One execution of a work, after other tasks. */
 typedef struct sc_task {

@@ -79,7 +79,9 @@ static CUresult copy_nodes(sc_exec *exec, sc_node **order, size_t n)
         exec->nodes[i].work = order[i]->work;
         sc_work_retain(order[i]->work);
         exec->n++;
-        result = copy_node(exec, &exec->nodes[i], order[i], place);
+        result = sc_work_instantiate(order[i]->work);
+        if (!result)
+            result = copy_node(exec, &exec->nodes[i], order[i], place);
     }
     free(place);
     return result;

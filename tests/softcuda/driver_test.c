@@ -1194,6 +1194,24 @@ START_TEST(what_does_not_link)
 }
 END_TEST
 
+/* What softcuda cannot add is missed by the whole. */
+START_TEST(what_cannot_be_linked_fails_the_link)
+{
+    start("sm_90");
+    CUlinkState link;
+    char object[] = "an object file";
+    void *cubin;
+    size_t bytes;
+    OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+    IS(NOT_SUPPORTED,
+       cuLinkAddData_v2(link, CU_JIT_INPUT_OBJECT, object, sizeof object, "object", 0, NULL, NULL));
+    IS(NOT_SUPPORTED, cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)callee_ptx,
+                                       sizeof callee_ptx, "callee", 0, NULL, NULL));
+    IS(NOT_SUPPORTED, cuLinkComplete(link, &cubin, &bytes));
+    OK(cuLinkDestroy(link));
+}
+END_TEST
+
 /* A fatbin of PTX for two levels: the device takes the higher that it can run. */
 START_TEST(fatbin_choice)
 {
@@ -2054,6 +2072,7 @@ int main(void)
         the_strongest_definition_counts,
         kernels_wait_for_their_grid,
         what_does_not_link,
+        what_cannot_be_linked_fails_the_link,
         fatbin_choice,
         ptx_for_a_cubin_may_be_newer_than_the_driver,
         damaged_images_do_no_harm,

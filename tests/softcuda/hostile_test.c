@@ -110,7 +110,7 @@ START_TEST(a_copy_from_memory_that_is_gone)
     OK(cuStreamSynchronize(stream));
     OK(cuMemFreeHost(host));
     OK(cuGraphLaunch(exec, stream));
-    IS(ILLEGAL_ADDRESS, cuStreamSynchronize(stream));
+    IS(LAUNCH_FAILED, cuStreamSynchronize(stream));
 }
 END_TEST
 
