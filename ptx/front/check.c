@@ -84,6 +84,7 @@ typedef struct verdict {
     const ptx_instr *instr;
     const ptx_form *form;
     const char *title; /* the instruction in messages: "mul.wide" */
+    bool narrow;       /* 32-bit registers are addresses in any space */
     bool wanted;       /* is the message? */
     char message[256];
 } verdict;
@@ -150,9 +151,10 @@ static bool may_discard(const ptx_instr *instr)
     case PTX_OP_SETP:
     case PTX_OP_ELECT:
         return true;
-    case PTX_OP_LOP3:
     case PTX_OP_MATCH:
         return true;
+    case PTX_OP_LOP3:
+        return instr->boolean;
     case PTX_OP_TEX:
     case PTX_OP_TLD4:
     case PTX_OP_LD:
@@ -293,36 +295,6 @@ static bool space_agrees(ptx_space wanted, const ptx_variable *variable)
     return wanted == PTX_SPACE_GENERIC || wanted == variable->space;
 }
 
-/* Instructions whose addresses the assembler lets be 32-bit registers whatever the space. */
-static bool takes_narrow_addresses(const ptx_instr *instr)
-{
-    switch (instr->op) {
-    case PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL:
-    case PTX_OP_CP_ASYNC_BULK_PREFETCH:
-    case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
-    case PTX_OP_CP_ASYNC_BULK_TENSOR:
-    case PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR:
-    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
-    case PTX_OP_CREATEPOLICY_RANGE:
-    case PTX_OP_FENCE:
-    case PTX_OP_LDMATRIX:
-    case PTX_OP_STMATRIX:
-    case PTX_OP_ST_BULK:
-    case PTX_OP_TCGEN05_ALLOC:
-    case PTX_OP_TCGEN05_COMMIT:
-    case PTX_OP_TENSORMAP_REPLACE:
-    case PTX_OP_WMMA_LOAD_A:
-    case PTX_OP_WMMA_LOAD_B:
-    case PTX_OP_WMMA_LOAD_C:
-    case PTX_OP_WMMA_STORE:
-        return true;
-    case PTX_OP_PREFETCH:
-        return instr->flags & PTX_TENSORMAP;
-    default:
-        return false;
-    }
-}
-
 static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
 {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->function || operand->n_elements)
@@ -333,7 +305,7 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
             return fail(v, OPERANDS,
                         "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                         operand->reg->name, kr__ptx_type_name(type));
-        if (kr__ptx_type_bytes(type) < 8 && !takes_narrow_addresses(v->instr) &&
+        if (kr__ptx_type_bytes(type) < 8 && !v->narrow &&
             (space == PTX_SPACE_GENERIC || (space == PTX_SPACE_GLOBAL && !v->instr->space2)))
             return fail(v, OPERANDS, "32-bit address register '%s' with .address_size 64",
                         operand->reg->name);
@@ -801,11 +773,12 @@ static stage operands(verdict *v)
 {
     size_t i = 0;
     bool optional = false;
+    v->narrow = false;
     for (const char *letter = v->form->operands; *letter; letter++) {
         if (*letter == '*')
             return RIGHT;
-        if (*letter == '?') {
-            optional = true;
+        if (*letter == '?' || *letter == '~') {
+            *(*letter == '?' ? &optional : &v->narrow) = true;
             continue;
         }
         if (!is_due(v, *letter))
@@ -1537,54 +1510,29 @@ static void title(const ptx_spelling *spelling, char *to, size_t bytes)
             kr__format(to + strlen(to), bytes - strlen(to), "%s", parts[i].text);
 }
 
+static int needed_isa(const ptx_form *form)
+{
+    return form->late > form->isa ? form->late : form->isa;
+}
+
 /* The form fits; another that fits may do with an older .version or a lower target. */
 static void note_needs(verdict v, ptx_set written)
 {
     ptx_parser *p = v.parser;
     const ptx_needs *needs = &p->module->needs;
-    int isa = v.form->isa;
+    int isa = needed_isa(v.form);
     if (isa <= needs->isa && v.form->sm <= needs->sm)
         return;
     uint64_t targets = kr__ptx_targets(v.form->sm);
     for (v.form++; v.form->operands; v.form++) {
         const int got = (int)judge(&v, written);
         const uint64_t these = got >= VERSION ? kr__ptx_targets(v.form->sm) : 0;
-        if ((these & p->target) && v.form->isa < isa)
-            isa = v.form->isa;
+        if ((these & p->target) && needed_isa(v.form) < isa)
+            isa = needed_isa(v.form);
         if (v.form->isa <= p->module->isa)
             targets |= these;
     }
     kr__ptx_need(p, v.instr->line, v.instr->name, isa, targets);
-}
-
-/* What ptxas 13.0 takes at an older .version than any before it did: it is accepted there, and needs this
- * one. tests/front/README.md has who says so. */
-static int late_isa(const ptx_spelling *spelling, const ptx_instr *instr)
-{
-    const ptx_set written = spelling->modifiers;
-    switch (instr->op) {
-    case PTX_OP_FENCE:
-        return (instr->order == PTX_ACQUIRE || instr->order == PTX_RELEASE) &&
-                       !(written & (PTX_MBARRIER_INIT | K(PROXY)))
-                   ? 86
-                   : 0;
-    case PTX_OP_LD:
-    case PTX_OP_ST:
-        return instr->vector == 8 ? 88 : 0;
-    case PTX_OP_ST_ASYNC:
-        return instr->space == PTX_SPACE_SHARED ? 86 : 0;
-    case PTX_OP_RED_ASYNC:
-        return instr->type == PTX_S64 ? 86 : 0;
-    case PTX_OP_MAPA:
-    case PTX_OP_GETCTARANK:
-        return instr->type == PTX_S32 ? 85 : 0;
-    case PTX_OP_LOP3:
-        return instr->operands[0].kind == PTX_OPERAND_SINK ? 82 : 0;
-    case PTX_OP_CVT:
-        return instr->type == PTX_E2M1X2 && instr->type2 == PTX_F16X2 ? 90 : 0;
-    default:
-        return 0;
-    }
 }
 
 void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr *instr)
@@ -1595,8 +1543,6 @@ void kr__ptx_check_instr(ptx_parser *p, const ptx_spelling *spelling, ptx_instr 
     for (v.form = forms; v.form->operands; v.form++)
         if (judge(&v, spelling->modifiers) == RIGHT) {
             note_needs(v, spelling->modifiers);
-            if (late_isa(spelling, instr))
-                kr__ptx_need(p, instr->line, instr->name, late_isa(spelling, instr), kr__ptx_targets(0));
             check_constants(p, instr, v.title);
             check_single(p, spelling, instr, v.title);
             kr__ptx_check_matrix(p, spelling, instr, v.title);

@@ -91,18 +91,19 @@ bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dott
 typedef unsigned __int128 ptx_set;
 
 /* Kinds of modifiers beside those that are a ptx_flag. */
-#define PTX_MODIFIER_KINDS(X)                                                                           \
-    X(ROUND)                                                                                            \
-    X(ROUND_INT)                                                                                        \
-    X(COMPARE) X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) X(CACHE_STORE) \
-        X(HINT) X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY) X(SHAPE) X(COUNT) \
-            X(LAYOUT) X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ)                            \
-                X(RNA) X(RS) /* in a form: of ROUND only these */                                             \
-        X(SPACES) /* a second state space */                                                            \
-            X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) \
-                X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY) \
-        X(LAYOUTS) /* a second one */ X(SPARSITY) X(KIND) X(SCALE_VEC) X(FORMAT) X(FORMATS) /* what is read becomes what is written */ \
-            X(EXTENT) X(WARPS) X(COLLECTOR)
+#define PTX_MODIFIER_KINDS(X)                                                                               \
+    X(ROUND)                                                                                                \
+    X(ROUND_INT)                                                                                            \
+    X(COMPARE)                                                                                              \
+    X(BOOL) X(SPACE) X(ORDER) X(SCOPE) X(GL) X(VECTOR) X(CACHE) X(CACHE_LOAD) X(CACHE_STORE) X(HINT)        \
+        X(CACHE_HINT) X(ATOMIC) X(CAS) X(NOFTZ) X(SHUFFLE) X(PERMUTE) X(COPY) X(SHAPE) X(COUNT) X(LAYOUT)   \
+            X(LEVEL) X(TEST) X(PROXY) X(POPC) X(SCALE) X(RN) X(RZ) X(RNA)                                   \
+                X(RS) /* in a form: of ROUND only these */                                                  \
+        X(SPACES)     /* a second state space */                                                            \
+        X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) \
+            X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY) X(LAYOUTS) /* a second one */ X(SPARSITY) X(KIND)    \
+                X(SCALE_VEC) X(FORMAT) X(FORMATS) /* what is read becomes what is written */                \
+        X(EXTENT) X(WARPS) X(COLLECTOR)
 
 enum {
     PTX_FIRST_KIND = 63,
@@ -235,7 +236,7 @@ enum {
     PTX_SM100F, /* those of sm_100's family and its neighbours' */
     PTX_SM100F_120A,
     PTX_SM103A,
-    PTX_SM100_103F, /* redux of floats */
+    PTX_SM100_103F,  /* redux of floats */
     PTX_SM100A_103A, /* cvt.rs */
     PTX_SM100A_110A, /* tcgen05.mma of integers */
     PTX_SM100A_103A_110A,
@@ -252,6 +253,7 @@ typedef struct ptx_form {
     ptx_set one_of;       /* at least one of these; empty: no such rule */
     const char *operands; /* see opcodes.def */
     uint8_t isa, sm;      /* at least; 0: ever; sm: or a set of targets */
+    uint8_t late;         /* the .version from which on older assemblers take it too; 0: isa */
     ptx_only only[5];     /* ended by kind 0 or the end */
 } ptx_form;
 
@@ -321,9 +323,9 @@ typedef struct ptx_targets {
 
 /* An instruction's name as written ("fma.rn.f32"), decoded once however often it stands in the text. */
 typedef struct ptx_spelling {
-    ptx_op row;         /* in opcodes.def: not instr.op for barrier.* */
-    ptx_instr instr;    /* everything that the name says; no operands */
-    ptx_set modifiers; /* those written */
+    ptx_op row;                   /* in opcodes.def: not instr.op for barrier.* */
+    ptx_instr instr;              /* everything that the name says; no operands */
+    ptx_set modifiers;            /* those written */
     uint8_t values[PTX_KIND_END]; /* of each kind's first */
 } ptx_spelling;
 
@@ -358,7 +360,7 @@ typedef struct ptx_parser {
     bool linked;    /* the module's block then has an outer one: names that all texts see */
     /* the function whose body is read */
     ptx_function *function;
-    ptx_instr *instrs; /* malloc'ed, moved to the arena at the end */
+    ptx_instr *instrs;                      /* malloc'ed, moved to the arena at the end */
     ptx_operand operands[PTX_MAX_OPERANDS]; /* of the instruction that is read */
     size_t n_instrs, instr_capacity;
     ptx_label *labels;

@@ -90,10 +90,10 @@
 #define PRODUCT (MATRIX | K(LAYOUT) | K(LAYOUTS))
 /* A and B of wmma. */
 #define WMMA_FACTOR                                                  \
-    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "V@?r", 60, 70)          \
-    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 72)      \
-    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "V@?r", 63, 75) \
-    FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "V@?r", 70, 80)
+    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "~V@?r", 60, 70)          \
+    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "~V@?r", 63, 72)      \
+    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "~V@?r", 63, 75) \
+    FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "~V@?r", 70, 80)
 /* Of a kind only these. */
 #define SPACE(name) (1ull << PTX_SPACE_##name)
 #define INTO(set)             \
@@ -124,10 +124,12 @@
 #define BULK (K(SPACE) | K(SPACES))
 #define TENSOR (BULK | K(GEOMETRY) | K(MODE))
 #define VECTORS(n) (1ull << (n))
+#define SHORT ONLY(VECTOR, VECTORS(2) | VECTORS(4))
+#define LONG ONLY(VECTOR, VECTORS(8)) /* of 256 bits */
+#define LATE(isa, others) ((isa) | (others) << 8)
 #define READING ORDERS(ORDER(WEAK) | ORDER(RELAXED) | ORDER(ACQUIRE))
 #define WRITING ORDERS(ORDER(WEAK) | ORDER(RELAXED) | ORDER(RELEASE))
 #define REDUCING ORDERS(ORDER(RELAXED) | ORDER(RELEASE))
-#define FENCES ORDERS(ORDER(SC) | ORDER(ACQ_REL) | ORDER(ACQUIRE) | ORDER(RELEASE))
 #define PROXIES(set) ONLY(PROXIES, set)
 #define PROXY(name) (1ull << PTX_PROXY_##name)
 #define FIELDS(set) ONLY(FIELD, set)
@@ -253,7 +255,8 @@
      .required = (must),                                            \
      .one_of = (either),                                            \
      .operands = pattern,                                           \
-     .isa = version,                                                \
+     .isa = (version) & 0xff,                                       \
+     .late = (version) >> 8,                                        \
      .sm = target,                                                  \
      .only = {__VA_ARGS__}},
 #define PTX_OPCODE(id, text, titles, ...) \
