@@ -159,7 +159,6 @@ static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand
 
 static bool constant(ptx_parser *p, ptx_operand *to)
 {
-    const ptx_token first = p->token;
     ptx_constant value;
     if (!kr__ptx_constant(p, &value))
         return false;
@@ -167,7 +166,6 @@ static bool constant(ptx_parser *p, ptx_operand *to)
     to->bits = value.bits;
     to->is_float = value.is_float;
     to->float_bytes = value.float_bytes;
-    to->is_exact = first.kind == PTX_TOKEN_FLOAT && first.text.bytes > 1 && (first.text.at[1] | 0x22) == 'f';
     return true;
 }
 
@@ -496,8 +494,11 @@ static bool callee(ptx_parser *p, ptx_instr *instr)
         if (instr->callee->is_entry)
             kr__ptx_error(p, line, "Illegal call target, device function expected");
     } else if (name && name->kind == PTX_NAME_REGISTER) {
-        instr->operands[0] = (ptx_operand){.kind = PTX_OPERAND_REGISTER, .reg = name->thing};
+        const ptx_register *reg = name->thing;
+        instr->operands[0] = (ptx_operand){.kind = PTX_OPERAND_REGISTER, .reg = reg};
         instr->n_operands = 1;
+        if (reg && !kr__ptx_agrees(reg->type, PTX_U32) && !kr__ptx_agrees(reg->type, PTX_U64))
+            kr__ptx_error(p, line, "Illegal target for instruction 'call'");
     } else {
         kr__ptx_error(p, line, "Call to '%.*s' requires call prototype", (int)text.bytes, text.at);
         unknown_symbol(p, text, line);

@@ -11,7 +11,7 @@
 static const uint64_t signed_types = SET(PTX_S8) | SET(PTX_S16) | SET(PTX_S32) | SET(PTX_S64);
 static const uint64_t unsigned_types = SET(PTX_U8) | SET(PTX_U16) | SET(PTX_U32) | SET(PTX_U64);
 static const uint64_t bit_types = SET(PTX_B8) | SET(PTX_B16) | SET(PTX_B32) | SET(PTX_B64) | SET(PTX_B128);
-/* Those whose operands are written in registers of bits: fp8 pairs, tf32, packed halves. */
+/* Those whose operands are in registers of as many bits, and no constants: fp8 pairs, tf32, packed halves. */
 static const uint64_t packed_types = ((1ull << (PTX_UE8M0X2 + 1)) - SET(PTX_E2M1X2)) | SET(PTX_TF32) |
                                      SET(PTX_E4M3X2) | SET(PTX_E5M2X2) | SET(PTX_BF16) | SET(PTX_BF16X2) |
                                      SET(PTX_U16X2) | SET(PTX_S16X2) | SET(PTX_F32X2);
@@ -34,8 +34,9 @@ bool kr__ptx_agrees(ptx_type have, ptx_type want)
         return true;
     if (have == PTX_PRED || want == PTX_PRED || kr__ptx_type_bytes(have) != kr__ptx_type_bytes(want))
         return false;
-    return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want)) ||
-           (is(packed_types, want) && is_integer(have));
+    if (is(packed_types, want))
+        return is(bit_types, have);
+    return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want));
 }
 
 /* ld, st, cvt: the register may be wider than the datum. */
@@ -43,7 +44,7 @@ static bool agrees_wider(ptx_type have, ptx_type want)
 {
     if (have == PTX_PRED || kr__ptx_type_bytes(have) < kr__ptx_type_bytes(want))
         return false;
-    if (kr__ptx_type_bytes(have) == kr__ptx_type_bytes(want))
+    if (kr__ptx_type_bytes(have) == kr__ptx_type_bytes(want) || is(packed_types, want))
         return kr__ptx_agrees(have, want);
     return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want));
 }
@@ -52,9 +53,9 @@ static bool constant_agrees(const ptx_operand *operand, ptx_type want)
 {
     if (want == PTX_PRED || is_integer(want))
         return !operand->is_float;
-    if (is(bit_types, want)) /* 0f... says how many bits it is; a decimal does not */
-        return !operand->is_float || operand->is_exact;
-    return operand->is_float;
+    if (is(bit_types, want)) /* 0f... is of 32 bits, 0d... and decimals of 64 */
+        return !operand->is_float || operand->float_bytes == kr__ptx_type_bytes(want);
+    return operand->is_float && (want == PTX_F32 || want == PTX_F64);
 }
 
 static ptx_type wide(ptx_type type)
@@ -305,6 +306,8 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
             return fail(v, OPERANDS,
                         "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                         operand->reg->name, kr__ptx_type_name(type));
+        if (type == PTX_B128)
+            return fail(v, OPERANDS, "Illegal operand type for address/array-index");
         if (kr__ptx_type_bytes(type) < 8 && !v->narrow &&
             (space == PTX_SPACE_GENERIC || (space == PTX_SPACE_GLOBAL && !v->instr->space2)))
             return fail(v, OPERANDS, "32-bit address register '%s' with .address_size 64",
@@ -312,9 +315,12 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
         return RIGHT;
     }
     const ptx_space of = operand->variable ? operand->variable->space : PTX_SPACE_GENERIC;
-    const bool is_map = v->instr->op == PTX_OP_PREFETCH && (v->instr->flags & PTX_TENSORMAP);
-    if (operand->variable && (!space_agrees(space, operand->variable) ||
-                              (is_map && !space && (of == PTX_SPACE_CONST || of == PTX_SPACE_PARAM))))
+    const bool is_unreachable = space == PTX_SPACE_GENERIC && v->instr->op != PTX_OP_FENCE &&
+                                (of == PTX_SPACE_CONST || of == PTX_SPACE_PARAM);
+    if (operand->variable && operand->variable->type >= PTX_TEXREF &&
+        v->instr->op != PTX_OP_TENSORMAP_REPLACE)
+        return fail(v, OPERANDS, "Illegal operand type to instruction '%s'", v->title);
+    if (operand->variable && (!space_agrees(space, operand->variable) || is_unreachable))
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
                     v->title);
     if (!operand->variable && space != PTX_SPACE_LOCAL)
@@ -394,6 +400,8 @@ static stage handle(verdict *v, const ptx_operand *operand, size_t argument, ptx
 
 static stage query_handle(verdict *v, const ptx_operand *operand, size_t argument, ptx_type type)
 {
+    if (operand->kind != PTX_OPERAND_ADDRESS)
+        return fail(v, OPERANDS, "Address expected for argument %zu of instruction '%s'", argument, v->title);
     return operand->n_elements ? mismatch(v) : handle(v, operand, argument, type);
 }
 
@@ -473,9 +481,6 @@ static stage tensor(verdict *v, const ptx_operand *operand, size_t argument)
         return mismatch(v);
     ptx_operand map = *operand;
     map.n_elements = 0;
-    if (map.variable && (map.variable->space == PTX_SPACE_PARAM || map.variable->space == PTX_SPACE_CONST))
-        return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
-                    v->title);
     const stage got = address(v, &map, PTX_SPACE_GENERIC);
     return got != RIGHT ? got
                         : list(v, operand->elements, argument + 1,
@@ -514,7 +519,7 @@ static stage address_value(verdict *v, const ptx_operand *operand)
         return fail(v, OPERANDS, "Argument 1 of instruction '%s.to': must be register", v->title);
     if (v->instr->op != PTX_OP_CVTA && v->instr->op != PTX_OP_MAPA && v->instr->op != PTX_OP_GETCTARANK)
         return mismatch(v);
-    if (operand->variable && !space_agrees(v->instr->space, operand->variable))
+    if (operand->function || !space_agrees(v->instr->space, operand->variable))
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
                     v->title);
     return RIGHT;
@@ -1060,9 +1065,11 @@ static void check_caching(ptx_parser *p, const ptx_spelling *spelling, const ptx
                       kr__ptx_modifier_text(hints),
                       kr__ptx_value_text(PTX_KIND_SPACE, spelling->values[PTX_KIND_SPACE]), title);
     else if (((hints & K(L1_HINT)) && others) ||
-             ((hints & (K(L1_HINT) | K(CACHE_HINT))) && instr->order == PTX_VOLATILE))
+             ((hints & (K(L1_HINT) | K(CACHE_HINT))) && instr->order == PTX_VOLATILE) ||
+             (hints && instr->order == PTX_MMIO))
         kr__ptx_error(p, instr->line, "Modifier '.%s' cannot be combined with modifier '.%s'",
-                      kr__ptx_modifier_text(hints), others ? kr__ptx_modifier_text(others) : "volatile");
+                      kr__ptx_modifier_text(hints),
+                      others ? kr__ptx_modifier_text(others) : kr__ptx_order_name(instr->order));
     else if ((hints & K(HINT)) && (!is_wide(instr) || spelling->values[PTX_KIND_HINT] == PTX_EVICT_UNCHANGED))
         kr__ptx_error(p, instr->line, "Instruction '%s' requires '.v8.b32/.v4.b64' type with '.%s' modifier.",
                       title, kr__ptx_value_text(PTX_KIND_HINT, spelling->values[PTX_KIND_HINT]));
@@ -1194,35 +1201,37 @@ static void check_copy(ptx_parser *p, const ptx_spelling *spelling, const ptx_in
 }
 
 /* Constants that are not any: least, most, and what they are multiples of. */
-static const struct constant_rule {
-    ptx_op op;
+typedef struct constant_rule {
     uint8_t argument;
     int64_t least, most;
-    uint32_t step;
-} constant_rules[] = {
-    {PTX_OP_WGMMA_WAIT_GROUP, 0, 0, INT64_MAX, 1},
-    {PTX_OP_CP_ASYNC_BULK, 2, 0, UINT32_MAX, 16},
-    {PTX_OP_CP_REDUCE_ASYNC_BULK, 2, 0, UINT32_MAX, 16},
-    {PTX_OP_CP_ASYNC_BULK_PREFETCH, 1, 0, UINT32_MAX, 16},
-    {PTX_OP_ST_BULK, 1, 0, INT64_MAX, 8},
-    {PTX_OP_ST_BULK, 2, 0, 0, 1},
-    {PTX_OP_TCGEN05_DEALLOC, 1, INT64_MIN, INT64_MAX, 32},
-    {PTX_OP_SETMAXNREG_INC, 0, 24, 256, 8},
-    {PTX_OP_SETMAXNREG_DEC, 0, 24, 256, 8},
-    {PTX_OP_PMEVENT, 0, 0, 15, 1},
-    {PTX_OP_PMEVENT_MASK, 0, 0, 0xffff, 1},
-    {PTX_OP_FENCE, 1, 128, 128, 1},
-    {PTX_OP_APPLYPRIORITY, 1, 128, 128, 1},
-    {PTX_OP_DISCARD, 1, 128, 128, 1},
-    {PTX_OP_TENSORMAP_CP_FENCEPROXY, 2, 128, 128, 1},
+    uint32_t step; /* 0: the end */
+} constant_rule;
+
+#define RULES(...) ((const constant_rule[]){__VA_ARGS__, {0}})
+static const constant_rule *const constant_rules[PTX_OP_COUNT] = {
+    [PTX_OP_BFE] = RULES({2, 0, 255, 1}, {3, 0, 255, 1}),
+    [PTX_OP_BFI] = RULES({3, 0, 255, 1}, {4, 0, 255, 1}),
+    [PTX_OP_WGMMA_WAIT_GROUP] = RULES({0, 0, INT64_MAX, 1}),
+    [PTX_OP_CP_ASYNC_BULK] = RULES({2, 0, UINT32_MAX, 16}),
+    [PTX_OP_CP_REDUCE_ASYNC_BULK] = RULES({2, 0, UINT32_MAX, 16}),
+    [PTX_OP_CP_ASYNC_BULK_PREFETCH] = RULES({1, 0, UINT32_MAX, 16}),
+    [PTX_OP_ST_BULK] = RULES({1, 0, INT64_MAX, 8}, {2, 0, 0, 1}),
+    [PTX_OP_TCGEN05_DEALLOC] = RULES({1, INT64_MIN, INT64_MAX, 32}),
+    [PTX_OP_SETMAXNREG_INC] = RULES({0, 24, 256, 8}),
+    [PTX_OP_SETMAXNREG_DEC] = RULES({0, 24, 256, 8}),
+    [PTX_OP_PMEVENT] = RULES({0, 0, 15, 1}),
+    [PTX_OP_PMEVENT_MASK] = RULES({0, 0, 0xffff, 1}),
+    [PTX_OP_FENCE] = RULES({1, 128, 128, 1}),
+    [PTX_OP_APPLYPRIORITY] = RULES({1, 128, 128, 1}),
+    [PTX_OP_DISCARD] = RULES({1, 128, 128, 1}),
+    [PTX_OP_TENSORMAP_CP_FENCEPROXY] = RULES({2, 128, 128, 1}),
 };
 
 static void check_constants(ptx_parser *p, const ptx_instr *instr, const char *title)
 {
-    for (const struct constant_rule *rule = constant_rules; rule < constant_rules + KR_COUNT(constant_rules);
-         rule++) {
+    for (const constant_rule *rule = constant_rules[instr->op]; rule && rule->step; rule++) {
         const ptx_operand *at = &instr->operands[rule->argument];
-        if (instr->op != rule->op || instr->n_operands <= rule->argument || at->kind != PTX_OPERAND_IMMEDIATE)
+        if (instr->n_operands <= rule->argument || at->kind != PTX_OPERAND_IMMEDIATE)
             continue;
         const long long value = at->bits, least = rule->least, most = rule->most;
         if (value % rule->step)
@@ -1352,11 +1361,40 @@ static void check_mbarrier(ptx_parser *p, const ptx_spelling *spelling, const pt
                     78, 90);
 }
 
+/* Of vmad the product or what is added may be negated, and neither with .po. */
+static void check_negation(ptx_parser *p, const ptx_instr *instr)
+{
+    const bool product = instr->operands[1].negated ^ instr->operands[2].negated,
+               any = product || instr->operands[3].negated;
+    if (any && (instr->scale & PTX_PLUS_ONE))
+        kr__ptx_error(p, instr->line, "Conflicting use of '.po' modifier with operand negation");
+    else if (product && instr->operands[3].negated)
+        kr__ptx_error(p, instr->line,
+                      "Operand negation limited to either (source A xor source B) or source C");
+}
+
+/* The result has one where it is a part of the third operand, which has none. */
+static void check_selected(ptx_parser *p, const ptx_instr *instr, const char *name, unsigned n_parts)
+{
+    const bool is_selected = instr->operands[0].selector.unit;
+    if (instr->operands[3].selector.unit)
+        kr__ptx_error(p, instr->line, "Video selector is not allowed on 'source C' operand");
+    if (is_selected && (instr->op == PTX_OP_VMAD || instr->n_operands < 4))
+        kr__ptx_error(p, instr->line, "Video selector is not allowed on destination for instruction '%s'",
+                      name);
+    else if (is_selected && n_parts == 1 && instr->sub)
+        kr__ptx_error(p, instr->line,
+                      "Video instruction cannot have destination selector and secondary operation");
+}
+
 /* ".b3", ".h10" of a video instruction: on one part, on halves, on bytes. */
 static void check_selectors(ptx_parser *p, const ptx_instr *instr, const char *name)
 {
     const char last = name[strlen(name) - 1];
     const unsigned n_parts = last == '2' ? 2 : last == '4' ? 4 : 1;
+    check_selected(p, instr, name, n_parts);
+    if (instr->op == PTX_OP_VMAD)
+        check_negation(p, instr);
     for (size_t i = 0; i < instr->n_operands; i++) {
         const ptx_selector *selector = &instr->operands[i].selector;
         const bool is_result = i == 0;
@@ -1366,7 +1404,8 @@ static void check_selectors(ptx_parser *p, const ptx_instr *instr, const char *n
         bool ok = selector->unit == unit && (is_result ? selector->n <= n_parts : selector->n == n_parts);
         for (size_t k = 0; k < selector->n; k++)
             ok = ok && selector->at[k] < most;
-        if (selector->unit && !ok)
+        const bool is_whole = !selector->unit;
+        if (is_whole ? n_parts > 1 && instr->operands[i].kind != PTX_OPERAND_REGISTER : !ok)
             kr__ptx_error(p, instr->line, "Incorrect video selector for operand %zu", i);
     }
 }
@@ -1458,6 +1497,11 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
     case PTX_OP_TEX:
     case PTX_OP_TLD4:
         check_texture(p, spelling, instr);
+        break;
+    case PTX_OP_PREFETCHU:
+        if (instr->operands[0].variable && instr->operands[0].variable->space != PTX_SPACE_GLOBAL)
+            kr__ptx_error(p, instr->line,
+                          "Non-generic address is not supported as operand for prefetchu instruction");
         break;
     case PTX_OP_ALLOCA:
         if (instr->n_operands > 2 &&

@@ -7,6 +7,9 @@
 
 #define K(kind) ((ptx_set)1 << PTX_KIND_##kind)
 
+/* These the assembler lets pass wherever they say nothing. */
+#define IGNORED (K(TEST) | K(ACC) | K(FIELD) | K(FORMAT))
+
 static ptx_set bit_of(const ptx_modifier *modifier)
 {
     return modifier->kind ? (ptx_set)1 << modifier->kind : modifier->value;
@@ -44,6 +47,9 @@ static const ptx_modifier *meaning(ptx_parser *p, ptx_op op, ptx_text word, unsi
     for (const ptx_modifier *row = first; row < end && !strcmp(row->text, first->text); row++)
         if (p->allowed[op] & allowing(row))
             return row;
+    static const ptx_modifier nothing = {.text = ""};
+    if (bit_of(first) & IGNORED)
+        return &nothing;
     if (first->kind == PTX_KIND_SPACE)
         kr__ptx_error(p, line, "No state space qualifier expected for instruction '%s'",
                       kr__ptx_opcodes[op].name);
@@ -128,6 +134,7 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
         instr->vector = (uint8_t)modifier->value;
         break;
     case PTX_KIND_SCALE:
+    case PTX_KIND_SHIFT:
         instr->scale |= (uint8_t)modifier->value;
         break;
     case PTX_KIND_HINT:
@@ -158,24 +165,35 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
     }
 }
 
-/* Kinds that an instruction may have several of: spaces are counted below, .mmio.relaxed,
- * L1:: and L2:: hints, .xorsign.abs, .proxy.async, .po.shr7. */
-#define REPEATABLE (K(SPACE) | K(SCALE) | K(ORDER) | K(HINT) | K(PROXY))
+/* What the assembler takes twice. Spaces are counted below. */
+#define REPEATABLE                                                                                       \
+    (K(SPACE) | PTX_APPROX | PTX_CC | PTX_NAN_FLAG | PTX_RELU | PTX_SAT | PTX_SATFINITE | PTX_SHIFTAMT | \
+     PTX_SYNC | PTX_UNI | PTX_UNI_MODE)
 
-/* A second state space, layout or format is of a kind of its own. */
-static uint8_t kind_of(const ptx_modifier *modifier, ptx_set seen)
+/* To the assembler these are a part of the opcode, with nothing between: mul.lo, bar.cta. */
+#define OF_OPCODE (PTX_HI | PTX_LO | PTX_WIDE | PTX_LEFT | PTX_RIGHT | PTX_TO | PTX_WARP | K(PROXY))
+
+static bool is_of_opcode(const ptx_modifier *modifier, ptx_op op)
+{
+    return (bit_of(modifier) & OF_OPCODE) ||
+           (modifier->kind == PTX_KIND_SCOPE && (op == PTX_OP_BAR || op == PTX_OP_BARRIER));
+}
+
+/* A second state space, layout, format or priority is of a kind of its own. */
+static uint8_t kind_of(const ptx_modifier *modifier, ptx_set seen, ptx_set allowed)
 {
     static const uint8_t seconds[PTX_KIND_END] = {[PTX_KIND_SPACE] = PTX_KIND_SPACES,
                                                   [PTX_KIND_LAYOUT] = PTX_KIND_LAYOUTS,
-                                                  [PTX_KIND_FORMAT] = PTX_KIND_FORMATS};
+                                                  [PTX_KIND_FORMAT] = PTX_KIND_FORMATS,
+                                                  [PTX_KIND_HINT] = PTX_KIND_HINTS};
     const uint8_t kind = modifier->kind, second = seconds[kind];
-    return second && (seen & (ptx_set)1 << kind) ? second : kind;
+    return second && (seen & (ptx_set)1 << kind) && (allowed & (ptx_set)1 << second) ? second : kind;
 }
 
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)
 {
-    const uint8_t kind = kind_of(modifier, seen);
+    const uint8_t kind = kind_of(modifier, seen, p->allowed[op]);
     ptx_set bit = kind && kind != PTX_KIND_SPACES ? (ptx_set)1 << kind : bit_of(modifier);
     if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
         bit = K(ROUND) | K(ROUND_INT);
@@ -209,7 +227,15 @@ static bool take_shape(ptx_parser *p, ptx_op op, const uint16_t shape[3], unsign
     return is_first && !(is_counted && shape[2]);
 }
 
-static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, ptx_spelling *to)
+/* Where .param may say whose parameters: "::entry", "::func". */
+static bool may_say_whose(ptx_op op, const char *whose)
+{
+    const bool is_entry = !strcmp(whose, "::entry");
+    return op == PTX_OP_LD || (is_entry ? op == PTX_OP_CVTA || op == PTX_OP_ISSPACEP : op == PTX_OP_ST);
+}
+
+static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, bool is_first, unsigned line,
+                        ptx_spelling *to)
 {
     ptx_instr *instr = &to->instr;
     const ptx_type type = kr__ptx_type_named(word);
@@ -225,13 +251,18 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, unsigned line, 
     const ptx_modifier *modifier = meaning(p, op, word, line);
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
         return false;
+    if (!is_first && is_of_opcode(modifier, op)) {
+        kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
+        return false;
+    }
     const bool is_param = modifier->kind == PTX_KIND_SPACE && modifier->value == PTX_SPACE_PARAM;
-    if (op == PTX_OP_PREFETCH && is_param && modifier->feature) {
-        kr__ptx_error(p, line, "Illegal modifier '%s' for instruction 'prefetch'", modifier->feature);
+    if (is_param && modifier->feature && !may_say_whose(op, modifier->feature)) {
+        kr__ptx_error(p, line, "Illegal modifier '%s' for instruction '%s'", modifier->feature,
+                      kr__ptx_opcodes[op].name);
         return false;
     }
     apply(modifier, to->modifiers, instr);
-    const uint8_t kind = kind_of(modifier, to->modifiers);
+    const uint8_t kind = kind_of(modifier, to->modifiers, p->allowed[op]);
     if (kind && kind < PTX_KIND_END && !(to->modifiers & (ptx_set)1 << kind)) /* gcc does not see the bound */
         to->values[kind] = (uint8_t)modifier->value;
     to->modifiers |= kind ? (ptx_set)1 << kind : modifier->value;
@@ -265,9 +296,9 @@ bool kr__ptx_decode(ptx_parser *p, ptx_op op, ptx_text words, unsigned line, ptx
 {
     to->row = to->instr.op = op;
     to->instr.vector = 1;
-    bool ok = true;
-    for (ptx_text word; next_word(&words, &word);)
-        ok &= decode_word(p, op, word, line, to);
+    bool ok = true, is_first = true;
+    for (ptx_text word; next_word(&words, &word); is_first = false)
+        ok &= decode_word(p, op, word, is_first, line, to);
     if (op == PTX_OP_BARRIER)
         to->instr.op = PTX_OP_BAR;
     else if (op == PTX_OP_BAR && !(to->instr.flags & PTX_WARP))

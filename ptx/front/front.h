@@ -101,7 +101,7 @@ typedef unsigned __int128 ptx_set;
                 X(RS) /* in a form: of ROUND only these */                                                  \
         X(SPACES)     /* a second state space */                                                            \
         X(GEOMETRY) X(MODE) X(CTA_GROUP) X(ACC) X(MMIO) X(PROXIES) X(RESTRICT) X(FIELD) X(CTAID) X(L1_HINT) \
-            X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY) X(LAYOUTS) /* a second one */ X(SPARSITY) X(KIND)    \
+            X(AHEAD) X(QUERY) X(COMPONENT) X(BOUNDARY) X(LAYOUTS) /* a second one */ X(HINTS) X(SHIFT) X(SPARSITY) X(KIND)    \
                 X(SCALE_VEC) X(FORMAT) X(FORMATS) /* what is read becomes what is written */                \
         X(EXTENT) X(WARPS) X(COLLECTOR)
 

@@ -20,6 +20,8 @@ static void check_parameter(ptx_parser *p, const ptx_function *function, const p
     else if (is_register && (variable->vector || variable->type == PTX_PRED))
         kr__ptx_unsupported(p, line, "Parameter '%s' in a vector register or a predicate is not supported",
                             variable->name);
+    else if (!is_register && !function->is_entry && p->module->sm < 20)
+        kr__ptx_error(p, line, "Function parameter '%s' has illegal state space", variable->name);
     if (is_open)
         kr__ptx_has(p, line, "Unsized Array Parameter", 60, 30);
     if (is_open && function->is_entry)

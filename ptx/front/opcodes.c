@@ -116,6 +116,7 @@
 #define ORDER(name) (1ull << PTX_##name)
 #define SUB(name) (1ull << PTX_SUB_##name)
 #define MODE(name) (1ull << PTX_MODE_##name)
+#define SIGNED ONLY(COMPARE, 2 * (1ull << PTX_GE) - (1ull << PTX_EQ)) /* not lo, ltu and their like */
 #define LOGIC (SUB(AND) | SUB(OR) | SUB(XOR))
 #define LEAST (SUB(MIN) | SUB(MAX))
 #define ORDERED (K(SPACE) | K(ORDER) | K(SCOPE))

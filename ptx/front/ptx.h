@@ -293,7 +293,6 @@ typedef struct ptx_operand {
     bool negated;    /* !%p; of vmad, -%r */
     ptx_selector selector;
     bool is_pair;    /* a vector that was written p|q */
-    bool is_exact;   /* a float written 0f... or 0d...: it may also stand for bits */
     bool is_float;   /* the immediate was written as a float: 0f, 0d or decimal with a point; bits is a
                         double's unless float_bytes is 4 */
     uint8_t float_bytes; /* 4: 0fXXXXXXXX; 8: 0dX..., or a decimal */
