@@ -442,7 +442,7 @@ static bool operand(ptx_parser *p, ptx_instr *instr, uint32_t index, ptx_operand
             to->negated = true;
         }
     }
-    if (p->token.kind != PTX_TOKEN_WORD)
+    if (p->token.kind != PTX_TOKEN_WORD || kr__ptx_is_word(&p->token, PTX_TEXT("WARP_SZ")))
         return constant(p, to);
     if (kr__ptx_is_word(&p->token, PTX_TEXT("_"))) {
         to->kind = PTX_OPERAND_SINK;
@@ -757,7 +757,7 @@ static void branch_targets(ptx_parser *p, ptx_text label_text, unsigned line)
             return;
         refer(p, &(ptx_pending){
                      .name = text, .line = at, .is_label = true, .target = &labels[targets->n_labels++]});
-    } while (kr__ptx_accept(p, ',') && targets->n_labels < n);
+    } while (targets->n_labels < n && kr__ptx_accept(p, ','));
     kr__ptx_expect(p, ';');
 }
 

@@ -120,8 +120,6 @@ static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx
         return constant_agrees(operand, want) ? RIGHT : mismatch(v);
     case PTX_OPERAND_SPECIAL: {
         const ptx_type type = kr__ptx_specials[operand->special].type;
-        if (operand->special == PTX_WARP_SZ)
-            return is_integer(want) || is(bit_types, want) ? RIGHT : mismatch(v);
         if (v->instr->op != PTX_OP_MOV && (v->instr->op != PTX_OP_CVT || !is_integer(v->instr->type)))
             return fail(v, OPERANDS, "Special register argument not allowed for instruction '%s'", v->title);
         /* `mov.u16 %rs1, %tid.x;` and `mov.u32 %r1, %gridid;` are from when these were so wide */
@@ -306,6 +304,8 @@ static stage address(verdict *v, const ptx_operand *operand, ptx_space space)
             return fail(v, OPERANDS,
                         "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                         operand->reg->name, kr__ptx_type_name(type));
+        if (v->narrow && space == PTX_SPACE_GENERIC && kr__ptx_type_bytes(type) < 4)
+            return mismatch(v);
         if (type == PTX_B128)
             return fail(v, OPERANDS, "Illegal operand type for address/array-index");
         if (kr__ptx_type_bytes(type) < 8 && !v->narrow &&
@@ -646,6 +646,10 @@ static stage operand(verdict *v, char letter, size_t i)
         return predicates(v, at, PTX_PRED);
     case 'S':
         return predicates(v, at, PTX_B32);
+    case 'I':
+        return predicates(v, at, PTX_U32);
+    case 'c':
+        return destination(v, at, PTX_U64, false);
     case '1':
         return instr->vector > 1 ? datum(v, at, i, datum_type(instr), false, true)
                                  : source(v, at, i, datum_type(instr), false);
@@ -665,7 +669,7 @@ static stage operand(verdict *v, char letter, size_t i)
     case 'r':
         return source(v, at, i, PTX_U32, false);
     case 'q':
-        return source(v, at, i, PTX_B64, false);
+        return source(v, at, i, PTX_U64, false);
     case 'n': {
         ptx_operand plain = *at;
         plain.negated = false;
@@ -708,13 +712,13 @@ static stage operand(verdict *v, char letter, size_t i)
     case 'O':
         return im2col_offsets(v, at, i);
     case 'H':
-        return source(v, at, i, PTX_B64, false);
+        return source(v, at, i, PTX_U64, false);
     case 'U':
         return source(v, at, i, PTX_B16, false);
     case 'J':
         return list(v, at, i, 4, instr->type2);
     case 'k':
-        return at->kind == PTX_OPERAND_SINK ? RIGHT : destination(v, at, PTX_B64, false);
+        return at->kind == PTX_OPERAND_SINK ? RIGHT : destination(v, at, PTX_U64, false);
     case '_':
         return at->kind == PTX_OPERAND_SINK
                    ? RIGHT

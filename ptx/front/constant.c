@@ -17,6 +17,8 @@ static bool literal(ptx_parser *p, ptx_constant *ret)
     } else if (token->kind == PTX_TOKEN_FLOAT) {
         *ret = (ptx_constant){
             .is_float = true, .float_bytes = token->float_bytes, .bits = (int64_t)token->value};
+    } else if (kr__ptx_is_word(token, PTX_TEXT("WARP_SZ"))) {
+        *ret = (ptx_constant){.bits = 32};
     } else {
         kr__ptx_syntax_error(p);
         return false;

@@ -171,12 +171,19 @@ static void apply(const ptx_modifier *modifier, ptx_set seen, ptx_instr *instr)
      PTX_SYNC | PTX_UNI | PTX_UNI_MODE)
 
 /* To the assembler these are a part of the opcode, with nothing between: mul.lo, bar.cta. */
-#define OF_OPCODE (PTX_HI | PTX_LO | PTX_WIDE | PTX_LEFT | PTX_RIGHT | PTX_TO | PTX_WARP | K(PROXY))
+#define OF_OPCODE                                                                                   \
+    (PTX_HI | PTX_LO | PTX_WIDE | PTX_LEFT | PTX_RIGHT | PTX_TO | PTX_WARP | PTX_BASE | PTX_LEVEL | \
+     PTX_GRAD | PTX_FULL | PTX_PARITY | PTX_EXPECT_TX | PTX_RED | K(PROXY))
 
-static bool is_of_opcode(const ptx_modifier *modifier, ptx_op op)
+/* `so_far`: the modifiers before it. */
+static bool is_misplaced(const ptx_modifier *modifier, ptx_op op, ptx_set so_far, bool is_first)
 {
-    return (bit_of(modifier) & OF_OPCODE) ||
-           (modifier->kind == PTX_KIND_SCOPE && (op == PTX_OP_BAR || op == PTX_OP_BARRIER));
+    const bool is_bar = op == PTX_OP_BAR || op == PTX_OP_BARRIER;
+    if (bit_of(modifier) == K(POPC)) /* .xor.popc */
+        return !(so_far & K(ATOMIC));
+    if (bit_of(modifier) & OF_OPCODE || (bit_of(modifier) == K(SCOPE) && is_bar))
+        return !is_first && !(bit_of(modifier) == PTX_RED && so_far == K(SCOPE));
+    return false;
 }
 
 /* A second state space, layout, format or priority is of a kind of its own. */
@@ -251,7 +258,7 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, bool is_first, 
     const ptx_modifier *modifier = meaning(p, op, word, line);
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
         return false;
-    if (!is_first && is_of_opcode(modifier, op)) {
+    if (is_misplaced(modifier, op, to->modifiers, is_first)) {
         kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
         return false;
     }

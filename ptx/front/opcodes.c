@@ -90,10 +90,10 @@
 #define PRODUCT (MATRIX | K(LAYOUT) | K(LAYOUTS))
 /* A and B of wmma. */
 #define WMMA_FACTOR                                                  \
-    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "~V@?r", 60, 70)          \
-    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "~V@?r", 63, 72)      \
-    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "~V@?r", 63, 75) \
-    FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "~V@?r", 70, 80)
+    FORM(T1(F16), WMMA | K(SPACE), WMMA, 0, "~V@?r", 60, 70, MATRIX_SPACES)          \
+    FORM(T1(U8 | S8), WMMA | K(SPACE), WMMA, 0, "~V@?r", 63, 72, MATRIX_SPACES)      \
+    FORM(T1(U4 | S4 | B1), WMMA | K(SPACE), WMMA, 0, "~V@?r", 63, 75, MATRIX_SPACES) \
+    FORM(T1(BF16 | TF32 | F64), WMMA | K(SPACE), WMMA, 0, "~V@?r", 70, 80, MATRIX_SPACES)
 /* Of a kind only these. */
 #define SPACE(name) (1ull << PTX_SPACE_##name)
 #define INTO(set)             \
@@ -124,6 +124,7 @@
 #define REMOTE (ORDERED | K(ATOMIC) | PTX_COMPLETE_TX)
 #define BULK (K(SPACE) | K(SPACES))
 #define TENSOR (BULK | K(GEOMETRY) | K(MODE))
+#define MATRIX_SPACES INTO(SPACE(GLOBAL) | OWN)
 #define VECTORS(n) (1ull << (n))
 #define SHORT ONLY(VECTOR, VECTORS(2) | VECTORS(4))
 #define LONG ONLY(VECTOR, VECTORS(8)) /* of 256 bits */
@@ -173,16 +174,16 @@
          ARRIVING)
 /* A is described or in registers; transposing is for halves alone. `sparse`: its metadata and selector. */
 #define WGMMA(of, sparse, isa)                                                                       \
-    FORM(T3(F16 | F32, F16, F16), of, of, 0, "VNN" sparse "piiii", isa, PTX_SM90A, ANY_METADATA)     \
-    FORM(T3(F16 | F32, F16, F16), of, of, 0, "VVN" sparse "piii", isa, PTX_SM90A, ANY_METADATA)      \
-    FORM(T3(F32, BF16, BF16), of, of, 0, "VNN" sparse "piiii", isa, PTX_SM90A, ANY_METADATA)         \
-    FORM(T3(F32, BF16, BF16), of, of, 0, "VVN" sparse "piii", isa, PTX_SM90A, ANY_METADATA)          \
-    FORM(T3(F32, TF32, TF32), of, of, 0, "VNN" sparse "pii", isa, PTX_SM90A, ANY_METADATA)           \
-    FORM(T3(F32, TF32, TF32), of, of, 0, "VVN" sparse "pii", isa, PTX_SM90A, ANY_METADATA)           \
-    FORM(T3(F16 | F32, FLOAT8, FLOAT8), of, of, 0, "VNN" sparse "pii", isa, PTX_SM90A, ANY_METADATA) \
-    FORM(T3(F16 | F32, FLOAT8, FLOAT8), of, of, 0, "VVN" sparse "pii", isa, PTX_SM90A, ANY_METADATA) \
-    FORM(T3(S32, S8 | U8, S8 | U8), (of) | PTX_SATFINITE, of, 0, "VNN" sparse "p", isa, PTX_SM90A, ANY_METADATA) \
-    FORM(T3(S32, S8 | U8, S8 | U8), (of) | PTX_SATFINITE, of, 0, "VVN" sparse "p", isa, PTX_SM90A, ANY_METADATA)
+    FORM(T3(F16 | F32, F16, F16), of, (of) & ~PTX_ALIGNED, 0, "VNN" sparse "piiii", isa, PTX_SM90A, ANY_METADATA)     \
+    FORM(T3(F16 | F32, F16, F16), of, (of) & ~PTX_ALIGNED, 0, "VVN" sparse "piii", isa, PTX_SM90A, ANY_METADATA)      \
+    FORM(T3(F32, BF16, BF16), of, (of) & ~PTX_ALIGNED, 0, "VNN" sparse "piiii", isa, PTX_SM90A, ANY_METADATA)         \
+    FORM(T3(F32, BF16, BF16), of, (of) & ~PTX_ALIGNED, 0, "VVN" sparse "piii", isa, PTX_SM90A, ANY_METADATA)          \
+    FORM(T3(F32, TF32, TF32), of, (of) & ~PTX_ALIGNED, 0, "VNN" sparse "pii", isa, PTX_SM90A, ANY_METADATA)           \
+    FORM(T3(F32, TF32, TF32), of, (of) & ~PTX_ALIGNED, 0, "VVN" sparse "pii", isa, PTX_SM90A, ANY_METADATA)           \
+    FORM(T3(F16 | F32, FLOAT8, FLOAT8), of, (of) & ~PTX_ALIGNED, 0, "VNN" sparse "pii", isa, PTX_SM90A, ANY_METADATA) \
+    FORM(T3(F16 | F32, FLOAT8, FLOAT8), of, (of) & ~PTX_ALIGNED, 0, "VVN" sparse "pii", isa, PTX_SM90A, ANY_METADATA) \
+    FORM(T3(S32, S8 | U8, S8 | U8), (of) | PTX_SATFINITE, (of) & ~PTX_ALIGNED, 0, "VNN" sparse "p", isa, PTX_SM90A, ANY_METADATA) \
+    FORM(T3(S32, S8 | U8, S8 | U8), (of) | PTX_SATFINITE, (of) & ~PTX_ALIGNED, 0, "VVN" sparse "p", isa, PTX_SM90A, ANY_METADATA)
 #define KIND(name) (1ull << PTX_MMA_##name)
 #define FORMAT(name) (1ull << PTX_FORMAT_##name)
 #define EXTENT(name) (1ull << PTX_EXTENT_##name)

@@ -186,8 +186,7 @@ typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.
     X(PTX_ENVREG24, "%envreg24", PTX_B32) X(PTX_ENVREG25, "%envreg25", PTX_B32) \
     X(PTX_ENVREG26, "%envreg26", PTX_B32) X(PTX_ENVREG27, "%envreg27", PTX_B32) \
     X(PTX_ENVREG28, "%envreg28", PTX_B32) X(PTX_ENVREG29, "%envreg29", PTX_B32) \
-    X(PTX_ENVREG30, "%envreg30", PTX_B32) X(PTX_ENVREG31, "%envreg31", PTX_B32) \
-    X(PTX_WARP_SZ, "WARP_SZ", PTX_U32)
+    X(PTX_ENVREG30, "%envreg30", PTX_B32) X(PTX_ENVREG31, "%envreg31", PTX_B32)
 
 typedef enum ptx_special {
 #define PTX_SPECIAL_ENUM(name, text, type) name,

@@ -250,8 +250,6 @@ static uint64_t uniform_special(const sc_warp *warp, ptx_special which)
         return block->job->workspace >> 32;
     case PTX_ENVREG2:
         return (uint32_t)block->job->workspace;
-    case PTX_WARP_SZ:
-        return SC_LANES;
     default:
         return 0;
     }
