@@ -183,8 +183,7 @@ static void unknown_symbol(ptx_parser *p, ptx_text text, unsigned line)
     p->unknown = true;
 }
 
-/* Since when there are the younger special registers; the name in messages is that of all three coordinates.
- */
+/* Since when there are the younger special registers. */
 static void check_special(ptx_parser *p, ptx_text text, unsigned line)
 {
     static const struct {
@@ -197,8 +196,7 @@ static void check_special(ptx_parser *p, ptx_text text, unsigned line)
         if (text.bytes >= strlen(rows[i].begins) &&
             !memcmp(text.at, rows[i].begins, strlen(rows[i].begins))) {
             char name[40];
-            const char *dot = memchr(text.at, '.', text.bytes);
-            kr__format(name, sizeof name, "%.*s", (int)(dot ? (size_t)(dot - text.at) : text.bytes), text.at);
+            kr__format(name, sizeof name, "%.*s", (int)text.bytes, text.at);
             kr__ptx_has(p, line, name, rows[i].isa, rows[i].sm);
         }
 }
@@ -225,35 +223,15 @@ static bool selector(ptx_parser *p, ptx_selector *to)
     return ok;
 }
 
-/* "%tid" of "%tid.x". */
-static bool is_special_vector(ptx_text text)
-{
-    for (size_t i = 0; i < PTX_SPECIAL_COUNT; i++)
-        if (strlen(kr__ptx_specials[i].text) == text.bytes + 2 &&
-            kr__ptx_specials[i].text[text.bytes] == '.' &&
-            !memcmp(kr__ptx_specials[i].text, text.at, text.bytes))
-            return true;
-    return false;
-}
-
 /* A name as an operand. */
 static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_operand *to)
 {
     const unsigned line = p->token.line;
-    ptx_text text = p->token.text;
+    const ptx_text text = p->token.text;
     const ptx_name *name = kr__ptx_lookup(p, text);
     kr__ptx_advance(p);
-    if (!name && p->token.kind == PTX_TOKEN_DOTTED && text.at + text.bytes == p->token.text.at) {
-        text.bytes += p->token.text.bytes; /* %tid.x */
-        kr__ptx_advance(p);
-    }
     if (!name)
         name = kr__ptx_find_name(&p->keywords, text, kr__ptx_hash(text));
-    if (!name && is_special_vector(text)) {
-        kr__ptx_unsupported(p, line, "Special register '%.*s' as a vector is not supported", (int)text.bytes,
-                            text.at);
-        return false;
-    }
     switch (name ? name->kind : PTX_NAME_FREE) {
     case PTX_NAME_REGISTER:
         to->kind = PTX_OPERAND_REGISTER;
@@ -264,6 +242,8 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
     case PTX_NAME_VECTOR:
         if (name->thing)
             *to = *(const ptx_operand *)name->thing;
+        if (name->thing && to->elements->kind == PTX_OPERAND_SPECIAL)
+            check_special(p, text, line);
         return name->thing;
     case PTX_NAME_SPECIAL:
         to->kind = PTX_OPERAND_SPECIAL;
@@ -600,9 +580,23 @@ static const ptx_name *opcode(ptx_parser *p, ptx_text name)
         if (!n)
             return NULL;
         name.bytes = n - 1;
-        while (name.bytes && strchr(" \t\r\n", name.at[name.bytes - 1])) /* `add .s32` */
-            name.bytes--;
     }
+}
+
+/* `add .s32` as if nothing stood between, not even a comment. NULL: out of memory, said. */
+static const char *closed_up(ptx_parser *p, ptx_text *all)
+{
+    ptx_lexer lexer = {.at = all->at, .end = all->at + all->bytes};
+    ptx_token token;
+    char *text = kr__ptx_new(p, all->bytes + 1);
+    size_t n = 0;
+    for (kr__ptx_next_token(&lexer, &token); text && token.kind != PTX_TOKEN_END;
+         kr__ptx_next_token(&lexer, &token)) {
+        memcpy(text + n, token.text.at, token.text.bytes);
+        n += token.text.bytes;
+    }
+    *all = (ptx_text){text, n};
+    return text;
 }
 
 /* The current word and the dotted ones after it. NULL: reported; instr is then not to be checked. */
@@ -611,8 +605,13 @@ static ptx_spelling *spelling(ptx_parser *p)
     const unsigned line = p->token.line;
     const ptx_text word = p->token.text;
     ptx_text all = word;
-    for (kr__ptx_advance(p); p->token.kind == PTX_TOKEN_DOTTED; kr__ptx_advance(p))
+    bool is_open = false;
+    for (kr__ptx_advance(p); p->token.kind == PTX_TOKEN_DOTTED; kr__ptx_advance(p)) {
+        is_open |= all.at + all.bytes != p->token.text.at;
         all.bytes = (size_t)(p->token.text.at + p->token.text.bytes - all.at);
+    }
+    if (is_open && !closed_up(p, &all))
+        return NULL;
     const uint32_t hash = kr__ptx_hash(all);
     const ptx_name *known = kr__ptx_find_name(&p->spellings, all, hash);
     if (known)
@@ -620,7 +619,7 @@ static ptx_spelling *spelling(ptx_parser *p)
     ptx_spelling decoded = {0}, *kept;
     const ptx_name *found = opcode(p, all);
     if (!found) {
-        const ptx_text words = {word.at + word.bytes, all.bytes - word.bytes};
+        const ptx_text words = {all.at + word.bytes, all.bytes - word.bytes};
         kr__ptx_decode_unknown(p, words, line);
         kr__ptx_error(p, line, "Not a name of any known instruction: '%.*s'", (int)word.bytes, word.at);
         return NULL;
@@ -843,39 +842,84 @@ static void labelled(ptx_parser *p)
     }
 }
 
-/* The current token: a label of a debug section. */
-static bool function_name(ptx_parser *p)
+static bool place(ptx_parser *p, ptx_place *to)
 {
-    ptx_pending *pending = kr__ptx_new(p, sizeof *pending);
-    if (!pending)
-        return false;
-    *pending = (ptx_pending){.name = p->token.text, .line = p->token.line, .next = p->function_names};
-    p->function_names = pending;
-    kr__ptx_advance(p);
+    uint64_t numbers[3];
+    for (size_t i = 0; i < KR_COUNT(numbers); i++)
+        if (!kr__ptx_number(p, UINT32_MAX, &numbers[i]))
+            return false;
+    *to = (ptx_place){(uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]};
     return true;
 }
 
-/* .loc file line column [, function_name $L [+ n], inlined_at file line column] */
+static ptx_name *find_place(const ptx_parser *p, const ptx_place *at)
+{
+    const ptx_text key = {(const char *)at, sizeof *at};
+    return kr__ptx_find_name(&p->places, key, kr__ptx_hash(key));
+}
+
+static void note_place(ptx_parser *p, const ptx_place *at)
+{
+    ptx_place *copy = find_place(p, at) ? NULL : kr__ptx_new(p, sizeof *copy);
+    if (!copy)
+        return;
+    *copy = *at;
+    const ptx_text key = {(const char *)copy, sizeof *copy};
+    if (!kr__ptx_add_name(&p->module->arena, &p->places, key, kr__ptx_hash(key), PTX_NAME_LABEL))
+        kr__ptx_no_memory(p);
+}
+
+static bool expect_this(ptx_parser *p, const char *word)
+{
+    const bool is_this = kr__ptx_is_word(&p->token, (ptx_text){word, strlen(word)});
+    if (is_this)
+        kr__ptx_advance(p);
+    else
+        kr__ptx_syntax_error(p);
+    return is_this;
+}
+
+/* function_name L + 4, inlined_at 1 2 3: from the first word on; L is a label of a debug section. */
+static void inlined_location(ptx_parser *p)
+{
+    ptx_pending *pending = kr__ptx_new(p, sizeof *pending);
+    uint64_t offset;
+    ptx_place at;
+    if (!pending || !expect_this(p, "function_name"))
+        return;
+    *pending = (ptx_pending){.line = p->token.line, .next = p->function_names};
+    if (!kr__ptx_expect_word(p, &pending->name))
+        return;
+    p->function_names = pending;
+    if (kr__ptx_accept(p, '+') && !kr__ptx_number(p, UINT32_MAX, &offset))
+        return;
+    if (!kr__ptx_expect(p, ',') || !expect_this(p, "inlined_at"))
+        return;
+    const unsigned line = p->token.line;
+    if (place(p, &at) && !find_place(p, &at))
+        kr__ptx_error(
+            p, line,
+            "Source location %u %u %u used in inlined_at directive must be used in a preceding .loc "
+            "directive",
+            at.file, at.line, at.column);
+}
+
+/* .loc file line column [, function_name ...] */
 static void location(ptx_parser *p)
 {
-    int64_t file, line, number;
-    ptx_text ignored;
     const char *begin = p->token.text.at;
+    ptx_place at;
     kr__ptx_advance(p);
-    if (!kr__ptx_integer(p, &file) || !kr__ptx_integer(p, &line) || !kr__ptx_integer(p, &number))
+    if (!place(p, &at))
         return;
-    p->loc_file = (unsigned)file;
-    p->loc_line = (unsigned)line;
-    if (kr__ptx_is_mark(&p->token, ','))
+    p->loc_file = at.file;
+    p->loc_line = at.line;
+    if (kr__ptx_is_mark(&p->token, ',')) {
         kr__ptx_has(p, p->token.line, "Line information of inline functions", 70, 0);
-    while (kr__ptx_accept(p, ',')) {
-        if (!kr__ptx_expect_word(p, &ignored))
-            return;
-        if (p->token.kind == PTX_TOKEN_WORD && !function_name(p))
-            return;
-        while (p->token.kind == PTX_TOKEN_INTEGER || kr__ptx_is_mark(&p->token, '+'))
-            kr__ptx_advance(p);
+        kr__ptx_advance(p);
+        inlined_location(p);
     }
+    note_place(p, &at);
     p->last_mark_of_body = kr__ptx_mark(p, begin, p->last_mark_of_body);
 }
 

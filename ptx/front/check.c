@@ -49,7 +49,7 @@ static bool agrees_wider(ptx_type have, ptx_type want)
     return is(bit_types, have) || is(bit_types, want) || (is_integer(have) && is_integer(want));
 }
 
-static bool constant_agrees(const ptx_operand *operand, ptx_type want)
+bool kr__ptx_constant_agrees(const ptx_operand *operand, ptx_type want)
 {
     if (want == PTX_PRED || is_integer(want))
         return !operand->is_float;
@@ -117,7 +117,7 @@ static stage source(verdict *v, const ptx_operand *operand, size_t argument, ptx
             return fail(v, OPERANDS, "Illegal argument to predicate negation");
         return (wider ? agrees_wider : kr__ptx_agrees)(operand->reg->type, want) ? RIGHT : mismatch(v);
     case PTX_OPERAND_IMMEDIATE:
-        return constant_agrees(operand, want) ? RIGHT : mismatch(v);
+        return kr__ptx_constant_agrees(operand, want) ? RIGHT : mismatch(v);
     case PTX_OPERAND_SPECIAL: {
         const ptx_type type = kr__ptx_specials[operand->special].type;
         if (v->instr->op != PTX_OP_MOV && (v->instr->op != PTX_OP_CVT || !is_integer(v->instr->type)))
@@ -535,8 +535,11 @@ static stage pack(verdict *v, const ptx_operand *operand, bool is_source)
         return mismatch(v);
     for (size_t i = 0; i < operand->n_elements; i++) {
         const ptx_operand *element = &operand->elements[i];
-        if (element->kind == PTX_OPERAND_REGISTER && !element->negated && element->reg->type != PTX_PRED) {
-            const size_t n = kr__ptx_type_bytes(element->reg->type);
+        const bool is_special = element->kind == PTX_OPERAND_SPECIAL && is_source;
+        if (is_special ||
+            (element->kind == PTX_OPERAND_REGISTER && !element->negated && element->reg->type != PTX_PRED)) {
+            const size_t n =
+                kr__ptx_type_bytes(is_special ? kr__ptx_specials[element->special].type : element->reg->type);
             if (bytes && bytes != n)
                 return fail(v, OPERANDS, "Incompatible elements of vector expression");
             bytes = n;
@@ -550,10 +553,20 @@ static stage pack(verdict *v, const ptx_operand *operand, bool is_source)
     return bytes * n_elements == whole ? RIGHT : mismatch(v);
 }
 
+static bool has_special(const ptx_operand *vector)
+{
+    for (size_t i = 0; i < vector->n_elements; i++)
+        if (vector->elements[i].kind == PTX_OPERAND_SPECIAL)
+            return true;
+    return false;
+}
+
 static stage move_source(verdict *v, const ptx_operand *operand)
 {
     const ptx_type type = v->instr->type;
     const bool is_vector = operand->kind == PTX_OPERAND_VECTOR;
+    if (is_vector && v->instr->vector > 1 && has_special(operand) && !kr__ptx_special_vector_name(operand))
+        return fail(v, OPERANDS, "Argument 1 of instruction 'mov': must be register or constant");
     if (is_vector && v->instr->vector > 1)
         return elements(v, operand, 1, type, false, true);
     if (is_vector)
@@ -580,7 +593,7 @@ static stage move_destination(verdict *v, const ptx_operand *operand)
 
 /* Registers that hold a piece of a matrix; check_matrix.c knows how many. Those of products may be of other
  * types than .b32, and what is stored a constant. */
-static stage fragment(verdict *v, const ptx_operand *operand)
+static stage fragment(verdict *v, const ptx_operand *operand, size_t argument)
 {
     const ptx_op op = v->instr->op;
     const bool is_product = op == PTX_OP_MMA || (op >= PTX_OP_WMMA_LOAD_A && op <= PTX_OP_WMMA_MMA) ||
@@ -589,9 +602,12 @@ static stage fragment(verdict *v, const ptx_operand *operand)
         return RIGHT;
     if (operand->kind != PTX_OPERAND_VECTOR || operand->is_pair)
         return mismatch(v);
+    const ptx_operand_kind other = argument ? PTX_OPERAND_IMMEDIATE : PTX_OPERAND_SINK;
     size_t n_registers = 0;
     for (size_t i = 0; i < operand->n_elements; i++) {
         const ptx_operand *element = &operand->elements[i];
+        if (is_product && op != PTX_OP_WGMMA_MMA_ASYNC && element->kind == other)
+            continue;
         if (op == PTX_OP_TCGEN05_ST && element->kind == PTX_OPERAND_IMMEDIATE && !element->is_float)
             continue;
         if (element->kind != PTX_OPERAND_REGISTER || element->reg->type == PTX_PRED ||
@@ -599,6 +615,8 @@ static stage fragment(verdict *v, const ptx_operand *operand)
             return mismatch(v);
         n_registers++;
     }
+    if (is_product && op != PTX_OP_WGMMA_MMA_ASYNC)
+        return RIGHT;
     if (!n_registers)
         return mismatch(v);
     return is_product ? RIGHT : alike(v, operand);
@@ -735,7 +753,7 @@ static stage operand(verdict *v, char letter, size_t i)
     case 'm':
         return move_source(v, at);
     case 'V':
-        return fragment(v, at);
+        return fragment(v, at, i);
     case 'B':
         return destination(v, at, PTX_B32, false);
     case 'e':

@@ -157,6 +157,40 @@ static bool check_size(ptx_parser *p, const ptx_instr *instr, const char *name, 
     return false;
 }
 
+static bool is_bits(ptx_type type)
+{
+    return type >= PTX_B8 && type <= PTX_B128;
+}
+
+/* Where one register is of bits the others may be of any type, but of one. */
+static bool elements_agree(const ptx_operand *vector, ptx_type type)
+{
+    const bool is_float = type == PTX_F32 || type == PTX_F64;
+    const ptx_type want = is_float ? type : PTX_B32;
+    bool has_bits = false, has_constants_alone = true;
+    ptx_type one = PTX_NONE;
+    for (size_t i = 0; i < vector->n_elements; i++) {
+        const ptx_operand *at = &vector->elements[i];
+        const bool is_constant = at->kind == PTX_OPERAND_IMMEDIATE;
+        if (at->kind == PTX_OPERAND_SINK)
+            continue;
+        const ptx_type of = !is_constant ? at->reg->type : is_float ? type : PTX_U32;
+        if (is_constant ? !kr__ptx_constant_agrees(at, of)
+                        : kr__ptx_type_bytes(of) != kr__ptx_type_bytes(want))
+            return false;
+        has_constants_alone &= is_constant;
+        if (is_bits(of))
+            has_bits = true;
+        else if (one && one != of && (of == PTX_F32 || !kr__ptx_agrees(of, one)))
+            return false;
+        else
+            one = of;
+    }
+    if (has_constants_alone)
+        return one && (type == PTX_S32 || type == PTX_F64);
+    return has_bits || (kr__ptx_agrees(one, want) && (is_float || one != PTX_F32));
+}
+
 /* A vector of as many registers as the fragment has. false: of a wrong type, reported. */
 static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *name, size_t argument,
                            ptx_type type, size_t size)
@@ -164,15 +198,10 @@ static bool check_fragment(ptx_parser *p, const ptx_instr *instr, const char *na
     const ptx_operand *at = &instr->operands[argument];
     if (!check_size(p, instr, name, argument, size))
         return true;
-    const bool is_float = type == PTX_F32 || type == PTX_F64;
-    const ptx_type want = is_float ? type : PTX_B32;
-    for (size_t e = 0; e < at->n_elements; e++)
-        if (!kr__ptx_agrees(at->elements[e].reg->type, want) ||
-            (!is_float && at->elements[e].reg->type == PTX_F32)) {
-            kr__ptx_error(p, instr->line, "Arguments mismatch for instruction '%s'", name);
-            return false;
-        }
-    return true;
+    if (elements_agree(at, type))
+        return true;
+    kr__ptx_error(p, instr->line, "Arguments mismatch for instruction '%s'", name);
+    return false;
 }
 
 /* ---- mma ---- */

@@ -287,6 +287,20 @@ bool kr__ptx_constant(ptx_parser *p, ptx_constant *ret)
     return conditional(p, ret);
 }
 
+bool kr__ptx_number(ptx_parser *p, uint64_t most, uint64_t *ret)
+{
+    const ptx_token *token = &p->token;
+    if (token->kind != PTX_TOKEN_INTEGER) {
+        kr__ptx_syntax_error(p);
+        return false;
+    }
+    if (token->overflow || token->value > most)
+        kr__ptx_error(p, token->line, "Constant overflow");
+    *ret = token->value;
+    kr__ptx_advance(p);
+    return true;
+}
+
 bool kr__ptx_integer(ptx_parser *p, int64_t *ret)
 {
     ptx_constant value;

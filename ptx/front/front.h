@@ -84,6 +84,7 @@ typedef struct ptx_lexer {
 void kr__ptx_next_token(ptx_lexer *lexer, ptx_token *token);
 bool kr__ptx_is_mark(const ptx_token *token, int mark);
 bool kr__ptx_is_word(const ptx_token *token, ptx_text text); /* a word or a dotted word */
+bool kr__ptx_is_text(ptx_text text, const char *other);
 
 /* ---- the instruction table (table.c, opcodes.def, modifiers.def) ---- */
 
@@ -281,6 +282,17 @@ extern const struct ptx_special_row {
     ptx_type type;
 } kr__ptx_specials[PTX_SPECIAL_COUNT];
 
+/* Those of three coordinates, as vectors of four: %tid. */
+typedef struct ptx_special_vector {
+    const char *text;
+    ptx_operand operand;
+} ptx_special_vector;
+
+enum { PTX_SPECIAL_VECTORS = 8 };
+extern const ptx_special_vector kr__ptx_special_vectors[PTX_SPECIAL_VECTORS];
+/* "%tid" where the operand is that vector, or NULL. */
+const char *kr__ptx_special_vector_name(const ptx_operand *operand);
+
 /* One of the modifiers of a set, for a message. */
 const char *kr__ptx_modifier_text(ptx_set set);
 const char *kr__ptx_value_text(uint8_t kind, uint8_t value);
@@ -346,6 +358,10 @@ typedef struct ptx_block { /* a lexical scope */
     struct ptx_block *outer;
 } ptx_block;
 
+typedef struct ptx_place { /* of a source */
+    uint32_t file, line, column;
+} ptx_place;
+
 typedef struct ptx_parser {
     ptx_lexer lexer;
     ptx_token token; /* the current one */
@@ -357,6 +373,7 @@ typedef struct ptx_parser {
     ptx_set allowed[PTX_OP_COUNT]; /* modifiers of any form */
     ptx_block *block;
     unsigned depth; /* of nested blocks, braces and parentheses */
+    bool is_head;   /* a function's directives, before its body */
     bool linked;    /* the module's block then has an outer one: names that all texts see */
     /* the function whose body is read */
     ptx_function *function;
@@ -375,6 +392,7 @@ typedef struct ptx_parser {
     ptx_mark **last_mark_of_body;
     const char *last_end; /* of the token before the current one */
     unsigned loc_file, loc_line;
+    ptx_names places;              /* ptx_place: that .loc named */
     ptx_names section_labels;      /* of debug sections, which stand at the end */
     ptx_pending *function_names;   /* those that .loc names */
     bool unknown, unknown_address; /* an operand, an address names something unknown: not to be judged */
@@ -407,7 +425,11 @@ typedef struct ptx_constant {
 } ptx_constant;
 bool kr__ptx_constant(ptx_parser *p, ptx_constant *ret);
 bool kr__ptx_integer(ptx_parser *p, int64_t *ret);
+/* A number that is no expression. */
+bool kr__ptx_number(ptx_parser *p, uint64_t most, uint64_t *ret);
 uint64_t kr__ptx_float_as(const ptx_constant *constant, ptx_type type); /* its bits in that type */
+/* May a constant stand where that type is wanted? */
+bool kr__ptx_constant_agrees(const ptx_operand *operand, ptx_type want);
 
 ptx_name *kr__ptx_lookup(ptx_parser *p, ptx_text text); /* innermost block first; makes registers of ranges */
 ptx_name *kr__ptx_declare(ptx_parser *p, ptx_text text, unsigned line, ptx_name_kind kind);

@@ -51,7 +51,7 @@ static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, 
     if (array.is_open)
         variable->bytes = 0;
     kr__ptx_check_type(p, &of, text, line);
-    check_parameter(p, function, variable, array.is_open);
+    check_parameter(p, function, variable, array.is_open || (variable->is_array && !variable->bytes));
     const bool is_nameless = !strcmp(variable->name, "_");
     if (declare && is_nameless && !function->is_entry)
         kr__ptx_error(p, line, "Illegal parameter name '_'");
@@ -185,7 +185,9 @@ static bool directives(ptx_parser *p, ptx_function *function)
             function->explicitcluster |= !strcmp(words[i].text, ".explicitcluster");
             function->blocksareclusters |= !strcmp(words[i].text, ".blocksareclusters");
         } else if (kr__ptx_at_dotted(p, ".pragma")) {
+            p->is_head = true;
             last = kr__ptx_pragma(p, last);
+            p->is_head = false;
         } else if (function->is_entry || !kr__ptx_noreturn(p, function)) {
             break;
         }

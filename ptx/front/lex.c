@@ -185,15 +185,16 @@ static void dotted(ptx_lexer *lexer)
     lexer->word_end = lexer->at;
 }
 
+/* It may go over lines; one that does not end is a mark of its own. */
 static void string(ptx_lexer *lexer, ptx_token *token)
 {
+    const char *begin = ++lexer->at, *end = memchr(begin, '"', (size_t)(lexer->end - begin));
+    if (!end)
+        return;
+    for (; lexer->at < end; lexer->at++)
+        lexer->line += *lexer->at == '\n';
+    token->kind = PTX_TOKEN_STRING;
     lexer->at++;
-    while (lexer->at < lexer->end && *lexer->at != '"' && *lexer->at != '\n')
-        lexer->at++;
-    if (peek(lexer, 0) == '"') {
-        token->kind = PTX_TOKEN_STRING;
-        lexer->at++;
-    }
 }
 
 static void mark(ptx_lexer *lexer, ptx_token *token, int c)

@@ -18,22 +18,21 @@ ptx_mark **kr__ptx_mark(ptx_parser *p, const char *begin, ptx_mark **last)
     return &mark->next;
 }
 
-/* Those that the assembler knows; others it lets pass. */
+/* Those that the assembler knows; in functions it lets others pass. */
 static void check_pragma(ptx_parser *p)
 {
     static const struct {
         const char *name;
         uint8_t isa, sm;
-        bool anywhere;
-    } rows[] = {{"used_bytes_mask", 83, 50, true},
-                {"enable_smem_spilling", 87, 75, false},
-                {"frequency", 90, 0, false}};
+    } rows[] = {{"used_bytes_mask", 83, 50}, {"enable_smem_spilling", 87, 75}, {"frequency", 90, 0}};
     const ptx_text text = p->token.text;
+    if (!p->function && !p->is_head && !kr__ptx_is_text(text, "nounroll"))
+        kr__ptx_error(p, p->token.line, "Pragma '%.*s' not supported", (int)text.bytes, text.at);
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
         const size_t n = strlen(rows[i].name);
         if (text.bytes < n || memcmp(text.at, rows[i].name, n) || (text.bytes > n && text.at[n] != ' '))
             continue;
-        if (p->function || rows[i].anywhere)
+        if (p->function)
             kr__ptx_has(p, p->token.line, rows[i].name, rows[i].isa, rows[i].sm);
         else
             kr__ptx_error(p, p->token.line, "Pragma '%.*s' is allowed only within function scope",
@@ -60,10 +59,10 @@ static void file(ptx_parser *p)
 {
     const char *begin = p->token.text.at;
     const unsigned line = p->token.line;
-    int64_t index, ignored;
+    uint64_t index, ignored;
     kr__ptx_advance(p);
     ptx_file *entry = kr__ptx_new(p, sizeof *entry);
-    if (!entry || !kr__ptx_integer(p, &index))
+    if (!entry || !kr__ptx_number(p, UINT32_MAX, &index))
         return;
     if (p->token.kind != PTX_TOKEN_STRING) {
         kr__ptx_syntax_error(p);
@@ -76,7 +75,7 @@ static void file(ptx_parser *p)
     kr__ptx_advance(p);
     if (kr__ptx_is_mark(&p->token, ','))
         kr__ptx_has(p, line, "timestamp and filesize in .file directive", 32, 0);
-    while (kr__ptx_accept(p, ',') && kr__ptx_integer(p, &ignored))
+    while (kr__ptx_accept(p, ',') && kr__ptx_number(p, UINT64_MAX, &ignored))
         ;
     *p->last_file = entry;
     p->last_file = &entry->next;
@@ -132,6 +131,15 @@ static void file_or_section(ptx_parser *p)
 
 /* ---- the header ---- */
 
+/* One digit or more, as a number of 32 bits, from which they may run over. */
+static bool decimal_digits(ptx_text *rest, uint32_t *ret)
+{
+    const size_t before = rest->bytes;
+    for (*ret = 0; rest->bytes && *rest->at >= '0' && *rest->at <= '9'; rest->at++, rest->bytes--)
+        *ret = *ret * 10 + (uint32_t)(*rest->at - '0');
+    return rest->bytes < before;
+}
+
 static bool version(ptx_parser *p, int newest)
 {
     if (!kr__ptx_accept_dotted(p, ".version")) {
@@ -140,16 +148,14 @@ static bool version(ptx_parser *p, int newest)
         return false;
     }
     const ptx_token token = p->token;
-    const char *dot = token.text.bytes ? memchr(token.text.at, '.', token.text.bytes) : NULL;
-    if (token.kind != PTX_TOKEN_FLOAT || token.text.bytes > 6 || !dot || dot == token.text.at ||
-        dot + 2 != token.text.at + token.text.bytes) {
+    ptx_text rest = token.text;
+    uint32_t major, minor;
+    if (token.kind != PTX_TOKEN_FLOAT || !decimal_digits(&rest, &major) || !rest.bytes || *rest.at != '.' ||
+        (rest.at++, rest.bytes--, !decimal_digits(&rest, &minor)) || rest.bytes) {
         kr__ptx_syntax_error(p);
         return false;
     }
-    int isa = 0;
-    for (size_t i = 0; i < token.text.bytes; i++)
-        if (token.text.at[i] != '.')
-            isa = isa * 10 + (token.text.at[i] - '0');
+    const int isa = major < 100 && minor < 10 ? (int)(major * 10 + minor) : 0;
     if (!kr__ptx_version_known(isa) || isa > newest) {
         kr__ptx_fatal_of(p, PTX_PROBLEM_VERSION, token.line,
                          "Unsupported .version %.*s; current version is '%d.%d'", (int)token.text.bytes,
@@ -330,11 +336,21 @@ static bool keywords(ptx_parser *p)
         name->index = (uint32_t)i;
     }
     for (int i = 0; i < PTX_SPECIAL_COUNT; i++) {
+        if (strchr(kr__ptx_specials[i].text, '.')) /* a component of a vector */
+            continue;
         const ptx_text text = {kr__ptx_specials[i].text, strlen(kr__ptx_specials[i].text)};
         ptx_name *name = kr__ptx_add_name(arena, &p->keywords, text, kr__ptx_hash(text), PTX_NAME_SPECIAL);
         if (!name)
             return false;
         name->index = (uint32_t)i;
+    }
+    for (size_t i = 0; i < PTX_SPECIAL_VECTORS; i++) {
+        const ptx_special_vector *row = &kr__ptx_special_vectors[i];
+        const ptx_text text = {row->text, strlen(row->text)};
+        ptx_name *name = kr__ptx_add_name(arena, &p->keywords, text, kr__ptx_hash(text), PTX_NAME_VECTOR);
+        if (!name)
+            return false;
+        name->thing = (void *)&row->operand;
     }
     return true;
 }
@@ -384,6 +400,20 @@ static void check_cta_groups(ptx_parser *p)
                            "is not allowed.");
 }
 
+/* Not even in comments and strings. */
+static bool check_ascii(ptx_parser *p, const char *text)
+{
+    unsigned line = 1;
+    for (const char *at = text; at < p->lexer.end; at++) {
+        line += *at == '\n';
+        if (*at & 0x80) {
+            kr__ptx_fatal(p, line, "Unexpected non-ASCII character encountered on line %u", line);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void parse(ptx_parser *p, const ptx_options *options)
 {
     const int newest = options && options->max_isa ? options->max_isa : PTX_NEWEST_ISA;
@@ -396,8 +426,9 @@ static void parse(ptx_parser *p, const ptx_options *options)
     p->last_function = &p->module->functions;
     p->last_file = &p->module->files;
     p->last_mark = &p->module->marks;
+    const char *text = p->lexer.at;
     kr__ptx_advance(p);
-    if (version(p, newest) && target(p) && address_size(p))
+    if (version(p, newest) && target(p) && address_size(p) && check_ascii(p, text))
         statements(p, newest);
     check_function_names(p);
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {

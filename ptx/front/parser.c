@@ -135,6 +135,11 @@ bool kr__ptx_enter(ptx_parser *p)
     return false;
 }
 
+bool kr__ptx_is_text(ptx_text text, const char *other)
+{
+    return text.bytes == strlen(other) && !memcmp(text.at, other, text.bytes);
+}
+
 bool kr__ptx_at_dotted(const ptx_parser *p, const char *word)
 {
     return p->token.kind == PTX_TOKEN_DOTTED && p->token.text.bytes == strlen(word) &&

@@ -55,6 +55,18 @@ static void print_base(const ptx_printer *p, const ptx_operand *operand, kr__tex
         kr__text_add(to, "%s%" PRId64, name ? "+" : "", operand->offset);
 }
 
+static void print_vector(const ptx_printer *p, const ptx_operand *operand, kr__text *to)
+{
+    const char *special = kr__ptx_special_vector_name(operand);
+    if (special) {
+        kr__text_add(to, "%s", special);
+        return;
+    }
+    kr__text_add(to, "%s", operand->is_pair ? "" : "{");
+    print_list(p, operand->elements, operand->n_elements, operand->is_pair ? "|" : ", ", to);
+    kr__text_add(to, "%s", operand->is_pair ? "" : "}");
+}
+
 static void print_operand(const ptx_printer *p, const ptx_operand *operand, kr__text *to)
 {
     if (operand->negated)
@@ -86,9 +98,7 @@ static void print_operand(const ptx_printer *p, const ptx_operand *operand, kr__
         print_base(p, operand, to);
         break;
     case PTX_OPERAND_VECTOR:
-        kr__text_add(to, "%s", operand->is_pair ? "" : "{");
-        print_list(p, operand->elements, operand->n_elements, operand->is_pair ? "|" : ", ", to);
-        kr__text_add(to, "%s", operand->is_pair ? "" : "}");
+        print_vector(p, operand, to);
         break;
     case PTX_OPERAND_LABEL:
         kr__text_add(to, "%s", label_name(p, operand->label));

@@ -69,6 +69,42 @@ const struct ptx_special_row kr__ptx_specials[PTX_SPECIAL_COUNT] = {
 #undef PTX_SPECIAL_ROW
 };
 
+#define SPECIAL(name)                                  \
+    {                                                  \
+        .kind = PTX_OPERAND_SPECIAL, .special = (name) \
+    }
+#define SPECIAL_VECTOR(text, name)                                                         \
+    {                                                                                      \
+        text,                                                                              \
+        {                                                                                  \
+            .kind = PTX_OPERAND_VECTOR, .n_elements = 4, .elements = (const ptx_operand[]) \
+            {                                                                              \
+                SPECIAL(name##_X), SPECIAL(name##_Y), SPECIAL(name##_Z),                   \
+                {                                                                          \
+                    .kind = PTX_OPERAND_IMMEDIATE                                          \
+                }                                                                          \
+            }                                                                              \
+        }                                                                                  \
+    }
+const ptx_special_vector kr__ptx_special_vectors[PTX_SPECIAL_VECTORS] = {
+    SPECIAL_VECTOR("%tid", PTX_TID),
+    SPECIAL_VECTOR("%ntid", PTX_NTID),
+    SPECIAL_VECTOR("%ctaid", PTX_CTAID),
+    SPECIAL_VECTOR("%nctaid", PTX_NCTAID),
+    SPECIAL_VECTOR("%clusterid", PTX_CLUSTERID),
+    SPECIAL_VECTOR("%nclusterid", PTX_NCLUSTERID),
+    SPECIAL_VECTOR("%cluster_ctaid", PTX_CLUSTER_CTAID),
+    SPECIAL_VECTOR("%cluster_nctaid", PTX_CLUSTER_NCTAID),
+};
+
+const char *kr__ptx_special_vector_name(const ptx_operand *operand)
+{
+    for (size_t i = 0; i < PTX_SPECIAL_VECTORS && operand->elements; i++)
+        if (operand->elements == kr__ptx_special_vectors[i].operand.elements)
+            return kr__ptx_special_vectors[i].text;
+    return NULL;
+}
+
 /* ---- versions and targets: what ptxas 13.0 accepts ---- */
 
 bool kr__ptx_version_known(int isa)
@@ -88,12 +124,13 @@ bool kr__ptx_version_known(int isa)
     X(11, , 10)                                                                                         \
     X(12, , 12)                                                                                         \
     X(13, , 12)                                                                                         \
-    X(20, , 23) X(21, , 23) X(30, , 30) X(32, , 40) X(35, , 31) X(37, , 41) X(50, , 40) X(52, , 41)     \
-        X(53, , 42) X(60, , 50) X(61, , 50) X(62, , 50) X(70, , 60) X(72, , 61) X(75, , 63) X(80, , 70) \
-            X(86, , 71) X(87, , 74) X(88, , 73) X(89, , 78) X(90, , 78) X(90, a, 80) X(100, , 86)       \
-                X(100, f, 88) X(100, a, 86) X(101, , 86) X(101, f, 88) X(101, a, 86) X(103, , 88)       \
-                    X(103, f, 88) X(103, a, 88) X(110, , 90) X(110, f, 90) X(110, a, 90) X(120, , 87)   \
-                        X(120, f, 88) X(120, a, 87) X(121, , 88) X(121, f, 88) X(121, a, 88)
+    X(20, , 23)                                                                                         \
+    X(21, , 23) X(30, , 30) X(32, , 40) X(35, , 31) X(37, , 41) X(50, , 40) X(52, , 41) X(53, , 42)     \
+        X(60, , 50) X(61, , 50) X(62, , 50) X(70, , 60) X(72, , 61) X(75, , 63) X(80, , 70) X(86, , 71) \
+            X(87, , 74) X(88, , 73) X(89, , 78) X(90, , 78) X(90, a, 80) X(100, , 86) X(100, f, 88)     \
+                X(100, a, 86) X(101, , 86) X(101, f, 88) X(101, a, 86) X(103, , 88) X(103, f, 88)       \
+                    X(103, a, 88) X(110, , 90) X(110, f, 90) X(110, a, 90) X(120, , 87) X(120, f, 88)   \
+                        X(120, a, 87) X(121, , 88) X(121, f, 88) X(121, a, 88)
 
 enum {
 #define TARGET(sm, suffix, isa) SM_##sm##suffix,

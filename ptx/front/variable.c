@@ -59,17 +59,18 @@ bool kr__ptx_attributes(ptx_parser *p, bool of_variable, ptx_declaration *to)
         return false;
     do {
         const unsigned line = p->token.line;
-        int64_t half[2];
+        uint64_t half[2];
         if (of_variable && kr__ptx_accept_dotted(p, ".managed")) {
             to->is_managed = true;
             kr__ptx_has(p, line, ".managed", 40, 30);
         } else if (kr__ptx_accept_dotted(p, ".unified")) {
-            if (!kr__ptx_expect(p, '(') || !kr__ptx_integer(p, &half[0]) || !kr__ptx_expect(p, ',') ||
-                !kr__ptx_integer(p, &half[1]) || !kr__ptx_expect(p, ')'))
+            if (!kr__ptx_expect(p, '(') || !kr__ptx_number(p, UINT64_MAX, &half[0]) ||
+                !kr__ptx_expect(p, ',') || !kr__ptx_number(p, UINT64_MAX, &half[1]) ||
+                !kr__ptx_expect(p, ')'))
                 return false;
             to->is_unified = true;
-            to->uuid[0] = (uint64_t)half[0];
-            to->uuid[1] = (uint64_t)half[1];
+            to->uuid[0] = half[0];
+            to->uuid[1] = half[1];
             kr__ptx_has(p, line, ".unified", 80, 90);
         } else {
             kr__ptx_syntax_error(p);

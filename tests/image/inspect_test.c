@@ -490,7 +490,8 @@ START_TEST(ptx_needs)
          ".u64 a[5] = {1, 2, t, 3, -4}; .global .attribute(.managed) .u32 m; .func f() {",
          70, 0}, /* for its label */
         {"} .section .debug_x { .b8 1, 2 } .global .attribute(.managed) .u32 m; .func f() {", 40, 0},
-        {"\n.loc 1 7 3, function_name L, inlined_at 1 9 2\n} .section .debug_x { .b8 1, 2\nL: .b8 0 } .func "
+        {"\n.loc 1 9 2\n.loc 1 7 3, function_name L, inlined_at 1 9 2\n} .section .debug_x { .b8 1, 2\nL: "
+         ".b8 0 } .func "
          "f() {",
          70, 0},
         {"L: @!%p bra L; { .reg .b32 %q; shfl.sync.idx.b32 %q, %q, 0, 31, -1; }", 60, 9000},

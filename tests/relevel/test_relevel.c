@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(inlined_lines)
 {
-    const char *at = ".loc 1 7 3, function_name $L, inlined_at 1 9 2";
+    const char *at = ".loc 1 9 2\n.loc 1 7 3, function_name $L, inlined_at 1 9 2";
     const char *section = ".section .debug_str\n{\n$L:\n.b8 102, 0\n}\n";
     char longer[600], shorter[600];
     write(longer, sizeof longer - strlen(section), "9.0", "sm_75", at);
@@ -123,15 +123,16 @@ START_TEST(inlined_lines)
     kr_releveled *r = releveled(longer, 72, any);
     ck_assert_ptr_nonnull(strstr(r->ptx, at));
     kr_releveled_destroy(&r);
-    write(shorter, sizeof shorter - strlen(section), "7.1", "sm_75", ".loc 1 7 3");
+    write(shorter, sizeof shorter - strlen(section), "7.1", "sm_75", ".loc 1 9 2\n.loc 1 7 3");
     strcat(shorter, section);
     becomes(longer, 71, any, shorter);
     /* lines do not end it */
     write(longer, sizeof longer - strlen(section), "9.0", "sm_75",
-          ".loc 1 7 3,\nfunction_name $L+0,/**/inlined_at 1 9 2 st.global.b32 [%d1], %r1; neg.s32 %r1, %r2;");
+          ".loc 1 9 2 .loc 1 7 3,\nfunction_name $L+0,/**/inlined_at 1 9 2 st.global.b32 [%d1], %r1; "
+          "neg.s32 %r1, %r2;");
     strcat(longer, section);
     write(shorter, sizeof shorter - strlen(section), "7.1", "sm_75",
-          ".loc 1 7 3 st.global.b32 [%d1], %r1; neg.s32 %r1, %r2;");
+          ".loc 1 9 2 .loc 1 7 3 st.global.b32 [%d1], %r1; neg.s32 %r1, %r2;");
     strcat(shorter, section);
     becomes(longer, 71, any, shorter);
     /* before 7.0 their names are no labels, but the data keeps its offsets */
