@@ -407,11 +407,68 @@ static kr_status read_compat(reader *r)
     return r->status;
 }
 
+/* A note of .note.nv.tkinfo (CUDA 12.8 and later, one a tool that had a hand in it): the bytes of its owner,
+ * of its contents, and a number; the owner; the contents, which are a version, the places of five texts and
+ * these. */
+enum { NOTE_HEAD = 12, NOTE_OPTIONS = 20, NOTE_TEXTS = 24 };
+
+/* The options of the tool, the last of its texts. NULL: r->status says what is wrong. */
+static const char *next_options(reader *r, uint64_t *at, uint64_t end)
+{
+    kr__bytes *bytes = &r->elf.bytes;
+    const uint64_t left = end - *at, owner = ((uint64_t)kr__u32(bytes, *at) + 3) / 4 * 4,
+                   n = ((uint64_t)kr__u32(bytes, *at + 4) + 3) / 4 * 4, contents = *at + NOTE_HEAD + owner;
+    const char *options = NULL;
+    if (left >= NOTE_HEAD && owner + n <= left - NOTE_HEAD && n >= NOTE_TEXTS) {
+        const kr__elf_section texts = {.offset = contents + NOTE_TEXTS, .bytes = n - NOTE_TEXTS};
+        options = kr__elf_text(&r->elf, &texts, kr__u32(bytes, contents + NOTE_OPTIONS));
+    }
+    if (!options)
+        r->status = KR_FAIL(
+            r->err, KR_CORRUPT,
+            "cubin: a note with a tool's options was expected at offset 0x%llx in the %llu bytes left",
+            (unsigned long long)*at, (unsigned long long)left);
+    *at = contents + n;
+    return options;
+}
+
+/* "-arch sm_100f". */
+static bool read_target(const char *options, kr_cc *ret_target)
+{
+    static const char option[] = "-arch ";
+    char word[KR_CC_TEXT_BYTES];
+    const char *at = strstr(options, option);
+    kr__format(word, sizeof word, "%s", at ? at + strlen(option) : "");
+    word[strcspn(word, " ")] = '\0';
+    return at && !kr_cc_parse(word, ret_target, NULL);
+}
+
+/* The 'f' of a family's target is told nowhere else in a cubin: it is otherwise, byte for byte, the one for
+ * the plain target. What was linked has the linker's note before those of its parts. */
+static kr_status read_notes(reader *r)
+{
+    const kr__elf_section *notes = find_contents(r, ".note.nv.tkinfo", "");
+    const uint64_t end = notes ? notes->offset + notes->bytes : 0;
+    for (uint64_t at = notes ? notes->offset : 0; at < end;) {
+        kr_cc target;
+        const char *options = next_options(r, &at, end);
+        if (!options)
+            return r->status;
+        if (read_target(options, &target) && !kr_cc_compare(target, r->cubin->arch)) {
+            r->cubin->arch.suffix = target.suffix;
+            return KR_OK;
+        }
+    }
+    return KR_OK;
+}
+
 static kr_status read_cubin(const void *image, size_t image_bytes, reader *r)
 {
     kr_status status = read_elf(image, image_bytes, r);
     if (!status)
         status = read_compat(r);
+    if (!status && !r->cubin->arch.suffix)
+        status = read_notes(r);
     if (status)
         return status;
     const kr__elf_section *constants = kr__elf_find(&r->elf, ".nv.constant3", "");

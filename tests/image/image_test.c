@@ -33,12 +33,21 @@ static void put_text(part *b, const char *text, size_t n)
     b->n += n;
 }
 
+/* What a tool of the toolkit leaves of itself: here its options alone. */
+static void put_note(part *b, const char *options)
+{
+    const size_t n = strlen(options) + 1, padding = (4 - n % 4) % 4;
+    put(b, 12, 4), put(b, 24 + n + padding, 4), put(b, 2000, 4), put_text(b, "NVIDIA Corp", 12);
+    put(b, 2, 4), put(b, 0, 8), put(b, 0, 8), put(b, 0, 4);
+    put_text(b, options, n), put(b, 0, padding);
+}
+
 /* One kernel `k` (f32 at 0, pointer at 8), 40 registers, 512 bytes of shared and 24 of local memory, at most
  * 128 x 2 x 1 threads, one barrier; one variable `g` of 64 bytes, and 32 bytes of constants `c`. */
-static size_t make_cubin(part *out, int abi, int sm, bool accelerated)
+static size_t make_cubin(part *out, int abi, int sm, char suffix)
 {
     static const char names[] = "\0.shstrtab\0.strtab\0.symtab\0.text.k\0.nv.info\0.nv.info.k\0.nv.shared.k\0"
-                                ".nv.constant3\0.nv.global\0.nv.compat\0";
+                                ".nv.constant3\0.nv.global\0.nv.compat\0.note.nv.tkinfo\0";
     enum {
         AT_SHSTRTAB = 1,
         AT_STRTAB = 11,
@@ -49,9 +58,10 @@ static size_t make_cubin(part *out, int abi, int sm, bool accelerated)
         AT_SHARED = 55,
         AT_CONST = 68,
         AT_GLOBAL = 82,
-        AT_COMPAT = 93
+        AT_COMPAT = 93,
+        AT_NOTES = 104
     };
-    enum { NULLS, SHSTRTAB, STRTAB, SYMTAB, TEXT, INFO, INFO_K, SHARED, CONST, GLOBAL, COMPAT, N };
+    enum { NULLS, SHSTRTAB, STRTAB, SYMTAB, TEXT, INFO, INFO_K, SHARED, CONST, GLOBAL, COMPAT, NOTES, N };
     part parts[N] = {0};
     put_text(&parts[SHSTRTAB], names, sizeof names);
     put_text(&parts[STRTAB], "\0k\0g\0c", 7);
@@ -82,20 +92,22 @@ static size_t make_cubin(part *out, int abi, int sm, bool accelerated)
     parts[SHARED].n = sm >= 90 ? 512 + 1024 : 512;
     parts[CONST].n = 32;
     parts[GLOBAL].n = 1 << 20; /* takes no room in the file */
-    put(&parts[COMPAT], accelerated ? 0x00010902 : 0x00000902, 4);
+    put(&parts[COMPAT], suffix == 'a' ? 0x00010902 : 0x00000902, 4);
+    put_note(&parts[NOTES], "as it was linked"); /* says no target */
+    put_note(&parts[NOTES], suffix == 'f' ? "-g -arch sm_100f -c " : "-arch sm_100 -c ");
 
     static const struct {
         unsigned name, type;
     } heads[N] = {{0, 0},        {AT_SHSTRTAB, 3},      {AT_STRTAB, 3},          {AT_SYMTAB, 2},
                   {AT_TEXT, 1},  {AT_INFO, 0x70000000}, {AT_INFO_K, 0x70000000}, {AT_SHARED, 8},
-                  {AT_CONST, 1}, {AT_GLOBAL, 8},        {AT_COMPAT, 0x70000086}};
+                  {AT_CONST, 1}, {AT_GLOBAL, 8},        {AT_COMPAT, 0x70000086}, {AT_NOTES, 7}};
     uint64_t at[N], end = 64;
     for (int i = 1; i < N; i++) {
         at[i] = end;
         end += heads[i].type == 8 ? 0 : (parts[i].n + 15) / 16 * 16;
     }
     uint32_t flags = abi >= 8 ? 0x06000004u | (unsigned)sm << 8 : 0x500u | (unsigned)sm | (unsigned)sm << 16;
-    if (abi < 8 && accelerated)
+    if (abi < 8 && suffix == 'a')
         flags |= 1u << 11;
     out->n = 0;
     put_text(out, "\177ELF\2\1\1", 7), put(out, abi >= 8 ? 0x41 : 0x33, 1), put(out, (unsigned)abi, 8);
@@ -161,15 +173,17 @@ static void check_cubin(const part *image, int abi, int major, int minor, char s
 START_TEST(cubins_of_both_abis)
 {
     part image = {0};
-    make_cubin(&image, 8, 90, false);
+    make_cubin(&image, 8, 90, 0);
     check_cubin(&image, 8, 9, 0, 0);
-    make_cubin(&image, 8, 90, true);
+    make_cubin(&image, 8, 90, 'a');
     check_cubin(&image, 8, 9, 0, 'a');
-    make_cubin(&image, 8, 121, false);
+    make_cubin(&image, 8, 121, 0);
     check_cubin(&image, 8, 12, 1, 0);
-    make_cubin(&image, 7, 75, false);
+    make_cubin(&image, 8, 100, 'f');
+    check_cubin(&image, 8, 10, 0, 'f');
+    make_cubin(&image, 7, 75, 0);
     check_cubin(&image, 7, 7, 5, 0);
-    make_cubin(&image, 7, 90, true);
+    make_cubin(&image, 7, 90, 'a');
     check_cubin(&image, 7, 9, 0, 'a');
 }
 END_TEST
@@ -228,9 +242,9 @@ static void damage(const uint8_t *data, size_t n)
 START_TEST(damaged_cubins_are_refused)
 {
     part image = {0};
-    make_cubin(&image, 8, 90, true);
+    make_cubin(&image, 8, 90, 'a');
     damage(image.data, image.n);
-    make_cubin(&image, 7, 75, false);
+    make_cubin(&image, 7, 75, 0);
     damage(image.data, image.n);
 }
 END_TEST
@@ -241,7 +255,7 @@ START_TEST(no_section_lies_past_the_image)
 {
     enum { SECTION_BYTES = 64, AT_TYPE = 4, AT_OFFSET = 0x18 };
     part image = {0};
-    size_t n = make_cubin(&image, 8, 90, false);
+    size_t n = make_cubin(&image, 8, 90, 0);
     uint64_t headers;
     memcpy(&headers, image.data + 0x28, sizeof headers);
     for (size_t at = headers; at < n; at += SECTION_BYTES) {
@@ -268,7 +282,7 @@ START_TEST(messages_name_the_offset)
     part image = {0};
     kr__cubin *cubin;
     kr_error err;
-    make_cubin(&image, 8, 90, false);
+    make_cubin(&image, 8, 90, 0);
     image.data[0x12] = 62; /* x86-64 */
     ck_assert_int_eq(kr__cubin_read(image.data, image.n, &cubin, &err), KR_CORRUPT);
     ck_assert_str_eq(err.message, "cubin: machine 190 was expected at offset 0x12, not 62");
@@ -317,7 +331,7 @@ START_TEST(kinds)
 {
     part image = {0};
     kr_image_kind kind;
-    make_cubin(&image, 8, 90, false);
+    make_cubin(&image, 8, 90, 0);
     ck_assert_int_eq(kr__image_kind(image.data, image.n, &kind, NULL), KR_OK);
     ck_assert_int_eq(kind, KR_IMAGE_CUBIN);
     static const char *const ptx[] = {".version 7.0", "\n\n /* .x */ // y\n.version 7.0"};
@@ -339,7 +353,7 @@ static const char ptx[] = "\n.version 9.0\n.target sm_90a\n.address_size 64\n.vi
 START_TEST(what_is_written_is_read)
 {
     part cubin = {0};
-    make_cubin(&cubin, 8, 100, false);
+    make_cubin(&cubin, 8, 100, 0);
     kr__fatbin_part parts[] = {
         {KR_IMAGE_CUBIN, {10, 0, 'f'}, 0, cubin.data, cubin.n},
         {KR_IMAGE_PTX, {9, 0, 'a'}, 90, ptx, sizeof ptx - 1},
@@ -542,7 +556,7 @@ END_TEST
  */
 START_TEST(reads_what_ptxas_made)
 {
-    static const char *const archs[] = {"75", "80", "90", "90a", "100", "120"};
+    static const char *const archs[] = {"75", "80", "90", "90a", "100", "100f", "120"};
     for (size_t a = 0; a < KR_COUNT(archs); a++) {
         char name[32];
         size_t n, log_bytes;
@@ -556,7 +570,8 @@ START_TEST(reads_what_ptxas_made)
         kr_error err;
         ck_assert_msg(kr__cubin_read(image, n, &cubin, &err) == KR_OK, "%s", err.message);
         ck_assert_uint_eq(cubin->n_kernels, 2);
-        ck_assert_int_eq(cubin->arch.suffix, archs[a][strlen(archs[a]) - 1] == 'a' ? 'a' : 0);
+        const char last = archs[a][strlen(archs[a]) - 1];
+        ck_assert_int_eq(cubin->arch.suffix, last > '9' ? last : 0);
         ck_assert_int_eq(cubin->arch.major * 10 + cubin->arch.minor, atoi(archs[a]));
         for (size_t i = 0; i < cubin->n_kernels; i++) {
             const kr_image_kernel *k = &cubin->kernels[i];

@@ -611,7 +611,11 @@ static kr_image_contents *read_one(const char *name)
 /* Of CUDA 11 and 12: the first release with a target (NVIDIA's release notes). */
 static int first_driver(kr_cc cc)
 {
-    return cc.major == 9 ? (cc.suffix ? 12000 : 11080) : cc.major == 10 ? 12070 : cc.major == 12 ? 12080 : 0;
+    return cc.suffix == 'f' ? 12090
+           : cc.major == 9  ? (cc.suffix ? 12000 : 11080)
+           : cc.major == 10 ? 12070
+           : cc.major == 12 ? 12080
+                            : 0;
 }
 
 static void compare(const char *stem)

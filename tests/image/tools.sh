@@ -62,20 +62,20 @@ extern "C" __global__ void __launch_bounds__(64, 1, 4) ranked(int *p) { *p = 2; 
 extern "C" __global__ void __block_size__((64, 1, 1), (2, 1, 1)) whole(int *p) { *p = 3; }
 #endif
 C
-for code in $(nvcc --list-gpu-code) sm_90a sm_100a sm_120a; do
+for code in $(nvcc --list-gpu-code) sm_90a sm_100a sm_120a sm_100f sm_103f sm_120f; do
     name=all.13.${code#sm_}
     nvcc -arch=compute_${code#sm_} -ptx all.cu -o $name.ptx
     ptxas --version | sed -n 's/.*release/release/p' >$name.log
     ptxas -v -arch=$code $name.ptx -o $name.cubin 2>>$name.log
 done
-for code in 80 90 100; do # for a linker
+for code in 80 90 100 100f; do # for a linker
     name=all.13.rdc.$code
     nvcc -rdc=true -arch=compute_$code -ptx all.cu -o $name.ptx
     ptxas --version | sed -n 's/.*release/release/p' >$name.log
     ptxas -v -c -arch=sm_$code $name.ptx -o $name.cubin 2>>$name.log
 done
 for folder in ${KREGISTRY_TEST_PTXAS:-}; do
-    for code in 75:7.8 80:7.8 90:7.8 90a:8.0 100:8.7 100a:8.7 120a:8.7; do
+    for code in 75:7.8 80:7.8 90:7.8 90a:8.0 100:8.7 100a:8.7 120a:8.7 100f:8.8 120f:8.8; do
         isa=${code#*:} code=${code%:*}
         name=all.$(basename "$folder").$code
         nvcc -DOLD -arch=compute_$code -ptx all.cu -o new.ptx
