@@ -213,6 +213,9 @@ static kr_status read_kernel_info(reader *r, kr_image_kernel *kernel)
     if (!info)
         return KR_OK;
     info_record record;
+    r->status = kr__elf_spend(&r->elf, info->bytes, r->err);
+    if (r->status)
+        return r->status;
     FOR_RECORDS(r, info, record)
     read_kernel_record(r, &record, kernel);
     return r->status ? r->status : read_params(r, info, kernel);
@@ -282,7 +285,10 @@ static symbol_kind kind_of(reader *r, uint64_t at)
 static const char *name_of(reader *r, uint64_t at, const kr__elf_section *names)
 {
     const char *name = kr__elf_text(&r->elf, names, kr__u32(&r->elf.bytes, at));
-    const char *copy = name ? kr__arena_text(&r->cubin->arena, name, strlen(name)) : NULL;
+    const size_t n = name ? strlen(name) : 0;
+    if ((r->status = kr__elf_spend(&r->elf, n, r->err)))
+        return NULL;
+    const char *copy = name ? kr__arena_text(&r->cubin->arena, name, n) : NULL;
     if (!name)
         r->status =
             KR_FAIL(r->err, KR_CORRUPT,

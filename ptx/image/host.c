@@ -18,11 +18,87 @@ static const char *const fatbin_sections[] = {".nv_fatbin", "__nv_relfatbin"};
 /* Magic, version 1 and a header of 16 bytes: as every fatbin known begins. */
 static const char beginning[8] = {0x50, (char)0xed, 0x55, (char)0xba, 1, 0, 16, 0};
 
+/* Sections by where they begin, in memory or in the file. */
+typedef struct range {
+    uint64_t begin, bytes;
+    const kr__elf_section *section;
+} range;
+
+typedef struct map {
+    size_t n;
+    range *ranges;
+} map;
+
+typedef struct wrapper {
+    uint64_t at, target; /* in the file */
+} wrapper;
+
 typedef struct finder {
     kr__elf elf;
+    map in_file, in_memory, wrappers_in_memory;
+    size_t n_wrappers;
+    wrapper *wrappers;
+    size_t *first; /* of a section, among the wrappers */
     kr__host *host;
     kr_error *err;
 } finder;
+
+/* ---- sections by their places ---- */
+
+static bool is_in_file(const kr__elf_section *section)
+{
+    return section->has_contents && section->bytes;
+}
+
+static bool is_in_memory(const kr__elf_section *section)
+{
+    return is_in_file(section) && section->flags & SHF_ALLOC;
+}
+
+static bool has_wrappers(const kr__elf_section *section)
+{
+    return is_in_file(section) && strcmp(section->name, WRAPPERS) == 0;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const range *one = a, *other = b;
+    const int order = (one->begin > other->begin) - (one->begin < other->begin);
+    return order ? order : (one->section > other->section) - (one->section < other->section);
+}
+
+static kr_status make_map(finder *f, bool (*is_on)(const kr__elf_section *section), bool by_address,
+                          map *ret_map)
+{
+    *ret_map = (map){.ranges = kr__arena_alloc(&f->host->arena, (f->elf.n_sections + 1) * sizeof(range))};
+    if (!ret_map->ranges)
+        return KR_FAIL(f->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu sections", f->elf.n_sections);
+    for (size_t i = 0; i < f->elf.n_sections; i++) {
+        const kr__elf_section *section = &f->elf.sections[i];
+        if (is_on(section))
+            ret_map->ranges[ret_map->n++] =
+                (range){by_address ? section->address : section->offset, section->bytes, section};
+    }
+    qsort(ret_map->ranges, ret_map->n, sizeof(range), by_begin);
+    return KR_OK;
+}
+
+/* The section that has a place; NULL: none. */
+static const kr__elf_section *section_at(const map *m, uint64_t place)
+{
+    size_t low = 0, high = m->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (m->ranges[middle].begin <= place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const range *last = low ? &m->ranges[low - 1] : NULL;
+    return last && place - last->begin < last->bytes ? last->section : NULL;
+}
+
+/* ---- parts ---- */
 
 static kr_status add_part(finder *f, size_t at, size_t end, const char *section)
 {
@@ -33,6 +109,18 @@ static kr_status add_part(finder *f, size_t at, size_t end, const char *section)
     host->parts = grown;
     grown[host->n_parts++] = (kr__host_part){at, end, section};
     return KR_OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const kr__host_part *one = a, *other = b;
+    return (one->at > other->at) - (one->at < other->at);
+}
+
+static void sort_parts(kr__host *host)
+{
+    if (host->n_parts)
+        qsort(host->parts, host->n_parts, sizeof *host->parts, by_place);
 }
 
 /* ---- sections ---- */
@@ -63,22 +151,18 @@ enum { WRAPPER_MAGIC = 0x466243b1, AT_POINTER = 8 };
 /* Offsets that are none: of what another file has; of what should be in this one and is not. */
 static const uint64_t elsewhere = 0, nowhere = UINT64_MAX;
 
-/* Where the file has what is at an address. */
-static uint64_t offset_of(const kr__elf *elf, uint64_t address)
+/* Where the file has what is at an address; objects have none. */
+static uint64_t offset_of(const finder *f, uint64_t address)
 {
-    for (size_t i = 0; i < elf->n_sections; i++) {
-        const kr__elf_section *section = &elf->sections[i];
-        if (section->flags & SHF_ALLOC && section->has_contents && address >= section->address &&
-            address - section->address < section->bytes)
-            return section->offset + (address - section->address);
-    }
-    return address ? nowhere : elsewhere;
+    const kr__elf_section *section = f->elf.type == ET_REL ? NULL : section_at(&f->in_memory, address);
+    return section ? section->offset + (address - section->address) : address ? nowhere : elsewhere;
 }
 
 /* Where the file has a symbol. */
-static uint64_t offset_of_symbol(kr__elf *elf, const kr__elf_section *relocations, uint64_t symbol,
+static uint64_t offset_of_symbol(finder *f, const kr__elf_section *relocations, uint64_t symbol,
                                  uint64_t addend)
 {
+    kr__elf *elf = &f->elf;
     const size_t row_bytes = elf->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
     if (relocations->link >= elf->n_sections)
         return nowhere;
@@ -94,145 +178,161 @@ static uint64_t offset_of_symbol(kr__elf *elf, const kr__elf_section *relocation
     if (index == SHN_UNDEF || index >= elf->n_sections)
         return elsewhere;
     if (elf->type != ET_REL)
-        return offset_of(elf, value);
+        return offset_of(f, value);
     const kr__elf_section *section = &elf->sections[index];
     return section->has_contents && value < section->bytes ? section->offset + value : nowhere;
 }
 
+static unsigned wrapper_bytes(const finder *f)
+{
+    return AT_POINTER + (f->elf.wide ? 16 : 8);
+}
+
 /* What a relocation makes of a wrapper's pointer, where it is for one. */
-static void relocate(finder *f, const kr__elf_section *wrappers, const kr__elf_section *relocations,
-                     uint64_t at, uint64_t *targets)
+static void relocate(finder *f, const kr__elf_section *relocations, uint64_t at)
 {
     kr__elf *elf = &f->elf;
     const unsigned word = elf->wide ? 8 : 4;
     const bool is_rel = elf->type == ET_REL;
-    const uint64_t place = kr__bytes_get(&elf->bytes, at, word) - (is_rel ? 0 : wrappers->address);
+    uint64_t place = kr__bytes_get(&elf->bytes, at, word);
+    const kr__elf_section *wrappers =
+        is_rel ? &elf->sections[relocations->info] : section_at(&f->wrappers_in_memory, place);
+    place -= wrappers && !is_rel ? wrappers->address : 0;
+    if (!wrappers || place >= wrappers->bytes || place % wrapper_bytes(f) != AT_POINTER)
+        return;
     const uint64_t info = kr__bytes_get(&elf->bytes, at + word, word),
                    symbol = elf->wide ? info >> 32 : info >> 8;
-    const unsigned wrapper_bytes = AT_POINTER + 2 * word;
-    if (place >= wrappers->bytes || place % wrapper_bytes != AT_POINTER)
-        return;
     const uint64_t addend = kr__bytes_get(
         &elf->bytes, relocations->type == SHT_RELA ? at + 2 * word : wrappers->offset + place, word);
-    targets[place / wrapper_bytes] =
-        symbol ? offset_of_symbol(elf, relocations, symbol, addend) : offset_of(elf, addend);
+    f->wrappers[f->first[wrappers - elf->sections] + place / wrapper_bytes(f)].target =
+        symbol ? offset_of_symbol(f, relocations, symbol, addend) : offset_of(f, addend);
 }
 
-static void relocate_all(finder *f, const kr__elf_section *wrappers, uint64_t *targets)
+/* An object's relocations are for one section, which need not hold wrappers. */
+static bool may_relocate(const finder *f, const kr__elf_section *relocations)
+{
+    const kr__elf *elf = &f->elf;
+    return (relocations->type == SHT_RELA || relocations->type == SHT_REL) && f->n_wrappers &&
+           (elf->type != ET_REL ||
+            (relocations->info < elf->n_sections && has_wrappers(&elf->sections[relocations->info])));
+}
+
+static kr_status relocate_all(finder *f)
 {
     const unsigned word = f->elf.wide ? 8 : 4;
-    for (size_t i = 0; i < f->elf.n_sections; i++) {
+    kr_status status = KR_OK;
+    for (size_t i = 0; i < f->elf.n_sections && !status; i++) {
         const kr__elf_section *relocations = &f->elf.sections[i];
-        const bool of_these =
-            f->elf.type != ET_REL || relocations->info == (size_t)(wrappers - f->elf.sections);
+        if (!may_relocate(f, relocations))
+            continue;
         const unsigned row_bytes = relocations->type == SHT_RELA ? 3 * word : 2 * word;
-        if ((relocations->type == SHT_RELA || relocations->type == SHT_REL) && of_these)
-            for (uint64_t at = 0; at + row_bytes <= relocations->bytes; at += row_bytes)
-                relocate(f, wrappers, relocations, relocations->offset + at, targets);
+        status = kr__elf_spend(&f->elf, relocations->bytes, f->err);
+        for (uint64_t at = 0; !status && at + row_bytes <= relocations->bytes; at += row_bytes)
+            relocate(f, relocations, relocations->offset + at);
     }
+    return status;
 }
 
-static bool is_found(const kr__host *host, uint64_t at)
+/* Where they are, and where they point as they lie in the file. */
+static kr_status gather_wrappers(finder *f)
 {
-    for (size_t i = 0; i < host->n_parts; i++)
-        if (at >= host->parts[i].at && at < host->parts[i].end)
-            return true;
-    return false;
+    const unsigned word = f->elf.wide ? 8 : 4, bytes = wrapper_bytes(f);
+    size_t n = 0;
+    for (size_t i = 0; i < f->elf.n_sections; i++) {
+        const kr__elf_section *section = &f->elf.sections[i];
+        const kr_status status =
+            has_wrappers(section) ? kr__elf_spend(&f->elf, section->bytes, f->err) : KR_OK;
+        if (status)
+            return status;
+        n += has_wrappers(section) ? section->bytes / bytes : 0;
+    }
+    f->wrappers = kr__arena_alloc(&f->host->arena, (n + 1) * sizeof *f->wrappers);
+    f->first = kr__arena_alloc(&f->host->arena, (f->elf.n_sections + 1) * sizeof *f->first);
+    if (!f->wrappers || !f->first)
+        return KR_FAIL(f->err, KR_OUT_OF_HOST_MEMORY, "no memory for %zu fatbin wrappers", n);
+    for (size_t i = 0; i < f->elf.n_sections; i++) {
+        const kr__elf_section *section = &f->elf.sections[i];
+        const uint64_t end = has_wrappers(section) ? section->offset + section->bytes : 0;
+        f->first[i] = f->n_wrappers;
+        for (uint64_t at = section->offset; end && end - at >= bytes; at += bytes)
+            f->wrappers[f->n_wrappers++] =
+                (wrapper){at, f->elf.type == ET_REL
+                                  ? elsewhere
+                                  : offset_of(f, kr__bytes_get(&f->elf.bytes, at + AT_POINTER, word))};
+    }
+    return KR_OK;
 }
 
-static const char *section_at(const kr__elf *elf, uint64_t at)
+static kr_status check_wrapper(finder *f, const wrapper *w)
 {
-    for (size_t i = 0; i < elf->n_sections; i++) {
-        const kr__elf_section *section = &elf->sections[i];
-        if (section->has_contents && at >= section->offset && at - section->offset < section->bytes)
-            return section->name;
-    }
-    return "";
+    const uint32_t magic = kr__u32(&f->elf.bytes, w->at), version = kr__u32(&f->elf.bytes, w->at + 4);
+    if (magic != WRAPPER_MAGIC || version < 1 || version > 2)
+        return KR_FAIL(
+            f->err, KR_CORRUPT,
+            "ELF: a fatbin wrapper (magic 0x%08x, version 1 or 2) was expected at offset 0x%llx, not 0x%08x "
+            "and %u",
+            WRAPPER_MAGIC, (unsigned long long)w->at, magic, version);
+    if (w->target == elsewhere)
+        return KR_OK;
+    if (w->target == nowhere)
+        return KR_FAIL(f->err, KR_CORRUPT,
+                       "ELF: a fatbin of this file was expected where the wrapper at offset 0x%llx points",
+                       (unsigned long long)w->at);
+    if (!kr__begins_with(f->elf.bytes.data + w->target, f->elf.bytes.n - w->target, beginning, 4))
+        return KR_FAIL(
+            f->err, KR_CORRUPT,
+            "ELF: a fatbin was expected at offset 0x%llx, where the wrapper at offset 0x%llx points",
+            (unsigned long long)w->target, (unsigned long long)w->at);
+    return KR_OK;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const wrapper *one = a, *other = b;
+    return (one->target > other->target) - (one->target < other->target);
 }
 
 /* The fatbin at `at` alone; to the file's end where it is damaged, for the reader to say how. */
 static kr_status add_one(finder *f, uint64_t at)
 {
     const size_t left = f->elf.bytes.n - at, bytes = kr__image_bytes(f->elf.bytes.data + at, left);
-    return add_part(f, at, at + (bytes ? bytes : left), section_at(&f->elf, at));
+    const kr__elf_section *section = section_at(&f->in_file, at);
+    return add_part(f, at, at + (bytes ? bytes : left), section ? section->name : "");
 }
 
-static kr_status read_wrapper(finder *f, uint64_t at, uint64_t target)
+/* Those that are in no part yet. */
+static kr_status add_wrapped(finder *f)
 {
-    const uint32_t magic = kr__u32(&f->elf.bytes, at), version = kr__u32(&f->elf.bytes, at + 4);
-    if (magic != WRAPPER_MAGIC || version < 1 || version > 2)
-        return KR_FAIL(
-            f->err, KR_CORRUPT,
-            "ELF: a fatbin wrapper (magic 0x%08x, version 1 or 2) was expected at offset 0x%llx, not 0x%08x "
-            "and %u",
-            WRAPPER_MAGIC, (unsigned long long)at, magic, version);
-    if (target == elsewhere)
-        return KR_OK;
-    if (target == nowhere)
-        return KR_FAIL(f->err, KR_CORRUPT,
-                       "ELF: a fatbin of this file was expected where the wrapper at offset 0x%llx points",
-                       (unsigned long long)at);
-    if (!kr__begins_with(f->elf.bytes.data + target, f->elf.bytes.n - target, beginning, 4))
-        return KR_FAIL(
-            f->err, KR_CORRUPT,
-            "ELF: a fatbin was expected at offset 0x%llx, where the wrapper at offset 0x%llx points",
-            (unsigned long long)target, (unsigned long long)at);
-    return is_found(f->host, target) ? KR_OK : add_one(f, target);
-}
-
-static kr_status read_wrappers(finder *f, const kr__elf_section *wrappers)
-{
-    const unsigned word = f->elf.wide ? 8 : 4, wrapper_bytes = AT_POINTER + 2 * word;
-    const size_t n = wrappers->bytes / wrapper_bytes;
-    uint64_t *targets = kr__alloc(n + 1, sizeof *targets, f->err);
-    if (!targets)
-        return KR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n && f->elf.type != ET_REL; i++)
-        targets[i] = offset_of(
-            &f->elf, kr__bytes_get(&f->elf.bytes, wrappers->offset + i * wrapper_bytes + AT_POINTER, word));
-    relocate_all(f, wrappers, targets);
+    const kr__host *host = f->host;
+    const size_t n = host->n_parts;
+    size_t part = 0;
+    uint64_t end = 0; /* of the one before */
     kr_status status = KR_OK;
-    for (size_t i = 0; i < n && !status; i++)
-        status = read_wrapper(f, wrappers->offset + i * wrapper_bytes, targets[i]);
-    free(targets);
-    return status;
-}
-
-/* Thousands that lie over one another would be read thousands of times, each with all relocations. */
-static kr_status check_side_by_side(finder *f)
-{
-    const size_t n = f->elf.bytes.n;
-    uint64_t wrappers = 0, relocations = 0;
-    for (size_t i = 0; i < f->elf.n_sections; i++) {
-        const kr__elf_section *section = &f->elf.sections[i];
-        const uint64_t bytes = section->has_contents ? section->bytes : 0;
-        wrappers += strcmp(section->name, WRAPPERS) == 0 ? bytes : 0;
-        relocations += section->type == SHT_RELA || section->type == SHT_REL ? bytes : 0;
+    sort_parts(f->host);
+    qsort(f->wrappers, f->n_wrappers, sizeof *f->wrappers, by_target);
+    for (size_t i = 0; i < f->n_wrappers && !status; i++) {
+        const uint64_t target = f->wrappers[i].target;
+        while (part < n && host->parts[part].end <= target)
+            part++;
+        if (target == elsewhere || target < end || (part < n && host->parts[part].at <= target))
+            continue;
+        status = add_one(f, target);
+        end = host->parts[host->n_parts - 1].end;
     }
-    return wrappers <= n && relocations <= n
-               ? KR_OK
-               : KR_FAIL(f->err, KR_CORRUPT,
-                         "ELF: sections of fatbin wrappers (%llu bytes) and of relocations (%llu) were "
-                         "expected beside each other in %zu bytes",
-                         (unsigned long long)wrappers, (unsigned long long)relocations, n);
+    return status;
 }
 
 static kr_status find_by_wrappers(finder *f)
 {
-    kr_status status = check_side_by_side(f);
-    for (size_t i = 0; i < f->elf.n_sections && !status; i++)
-        if (strcmp(f->elf.sections[i].name, WRAPPERS) == 0 && f->elf.sections[i].has_contents)
-            status = read_wrappers(f, &f->elf.sections[i]);
-    return status;
+    kr_status status = gather_wrappers(f);
+    if (!status)
+        status = relocate_all(f);
+    for (size_t i = 0; i < f->n_wrappers && !status; i++)
+        status = check_wrapper(f, &f->wrappers[i]);
+    return status ? status : add_wrapped(f);
 }
 
 /* ---- the rest of the file ---- */
-
-static int by_place(const void *a, const void *b)
-{
-    const kr__host_part *one = a, *other = b;
-    return (one->at > other->at) - (one->at < other->at);
-}
 
 /* The eight bytes may stand in any program's code, ours among them: a fatbin also fits, and its first entry
  * begins as entries do. */
@@ -268,8 +368,7 @@ static kr_status find_elsewhere(finder *f)
     const size_t n = f->host->n_parts;
     kr_status status = KR_OK;
     size_t at = 0;
-    if (n)
-        qsort(f->host->parts, n, sizeof *f->host->parts, by_place);
+    sort_parts(f->host);
     for (size_t i = 0; i < n && !status; i++) {
         const kr__host_part part = f->host->parts[i];
         if (part.at < at)
@@ -282,8 +381,7 @@ static kr_status find_elsewhere(finder *f)
     }
     if (!status)
         status = find_between(f, at, f->elf.bytes.n);
-    if (f->host->n_parts)
-        qsort(f->host->parts, f->host->n_parts, sizeof *f->host->parts, by_place);
+    sort_parts(f->host);
     return status;
 }
 
@@ -294,6 +392,12 @@ kr_status kr__host_read(const void *file, size_t bytes, kr__host **ret_host, kr_
         return KR_OUT_OF_HOST_MEMORY;
     finder f = {.host = host, .err = err};
     kr_status status = kr__elf_read("ELF", file, bytes, &host->arena, &f.elf, err);
+    if (!status)
+        status = make_map(&f, is_in_file, false, &f.in_file);
+    if (!status)
+        status = make_map(&f, is_in_memory, true, &f.in_memory);
+    if (!status)
+        status = make_map(&f, has_wrappers, true, &f.wrappers_in_memory);
     if (!status)
         status = find_in_sections(&f);
     if (!status)

@@ -40,6 +40,20 @@ const char *kr__elf_text(const kr__elf *elf, const kr__elf_section *table, uint6
     return memchr(text, 0, table->bytes - offset) ? text : NULL;
 }
 
+kr_status kr__elf_spend(kr__elf *elf, uint64_t bytes, kr_error *err)
+{
+    enum { MOST_TIMES = 16 }; /* names may share their ends */
+    if (__builtin_add_overflow(elf->spent, bytes, &elf->spent))
+        elf->spent = UINT64_MAX;
+    return elf->spent / MOST_TIMES <= elf->bytes.n
+               ? KR_OK
+               : KR_FAIL(
+                     err, KR_CORRUPT,
+                     "%s: parts were expected beside each other in %zu bytes, not over one another with %llu "
+                     "bytes and more",
+                     elf->what, elf->bytes.n, (unsigned long long)elf->spent);
+}
+
 static kr_status read_header(kr__elf *elf, kr_error *err)
 {
     kr__bytes *bytes = &elf->bytes;
@@ -114,7 +128,8 @@ static kr_status read_names(kr__elf *elf, uint32_t index, kr_error *err)
                        "%s: the section of names was expected at offset 0x%x below %zu, not %u", elf->what,
                        layouts[elf->wide].names, elf->n_sections, index);
     const kr__elf_section *names = &elf->sections[index];
-    for (size_t i = 0; i < elf->n_sections; i++) {
+    kr_status status = KR_OK;
+    for (size_t i = 0; i < elf->n_sections && !status; i++) {
         kr__elf_section *section = &elf->sections[i];
         const uint32_t name = kr__u32(&elf->bytes, section->header);
         section->name = kr__elf_text(elf, names, name);
@@ -123,8 +138,9 @@ static kr_status read_names(kr__elf *elf, uint32_t index, kr_error *err)
                 err, KR_CORRUPT,
                 "%s: the name of section %zu (offset 0x%llx) was expected inside %llu bytes, not at %u",
                 elf->what, i, (unsigned long long)section->header, (unsigned long long)names->bytes, name);
+        status = kr__elf_spend(elf, strlen(section->name), err);
     }
-    return KR_OK;
+    return status;
 }
 
 static int by_name(const void *a, const void *b)

@@ -27,12 +27,17 @@ typedef struct kr__elf {
     size_t n_sections;
     kr__elf_section *sections;
     const kr__elf_section **by_name; /* in name order, those of one name in file order */
+    uint64_t spent;                  /* bytes of the parts that were read */
 } kr__elf;
 
 /* Reads header and sections into the arena. The names and contents stay in the file's bytes. A file without
  * section headers has none. KR_CORRUPT: with the offset and what was expected there. */
 kr_status kr__elf_read(const char *what, const void *data, size_t bytes, kr__arena *arena, kr__elf *ret_elf,
                        kr_error *err);
+
+/* Before a part is read that others may lie over: names, records, relocations. A million that are the same
+ * megabyte would be read for hours. KR_CORRUPT: they come to far more than the file has. */
+kr_status kr__elf_spend(kr__elf *elf, uint64_t bytes, kr_error *err);
 
 /* The first section whose name is the prefix and the name, NULL: none. */
 const kr__elf_section *kr__elf_find(const kr__elf *elf, const char *prefix, const char *name);

@@ -27,13 +27,13 @@ static const char *data_of(const kr_inspection *in, const stretch *of)
     return (const char *)in->bytes + of->at;
 }
 
-/* Linux maps pages around the one that is read, so those before are left again. */
+/* Linux maps pages around the one that is read, so those before are left again; small images together. */
 void kr__inspection_leave(const kr_inspection *in, size_t offset, size_t bytes)
 {
     enum { AROUND = 1 << 20 }; /* a multiple of any page */
-    const size_t begin = offset / AROUND * AROUND;
-    if (in->mapped)
-        madvise((char *)(uintptr_t)in->mapped + begin, offset + bytes - begin, MADV_DONTNEED);
+    const size_t begin = offset / AROUND * AROUND, end = (offset + bytes) / AROUND * AROUND;
+    if (in->mapped && end > begin)
+        madvise((char *)(uintptr_t)in->mapped + begin, end - begin, MADV_DONTNEED);
 }
 
 static kr_status add_image(kr_inspection *in, const kr_image_info *info, kr_error *err)
@@ -156,9 +156,7 @@ static kr_status find_in_host(kr_inspection *in, const stretch *of, kr_error *er
         return status;
     for (size_t i = 0; i < host->n_parts && !status; i++) {
         const kr__host_part *part = &host->parts[i];
-        const char *section = kr__arena_text(&in->arena, part->section, strlen(part->section));
-        status = section ? find_entries(in, of, of->at + part->at, of->at + part->end, section, err)
-                         : KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for the name of a section");
+        status = find_entries(in, of, of->at + part->at, of->at + part->end, part->section, err);
     }
     kr__host_free(&host);
     return status;

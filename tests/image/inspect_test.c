@@ -220,41 +220,128 @@ START_TEST(damaged_hosts)
 }
 END_TEST
 
+/* An ELF file of nothing but contents, section headers and their names, of which the first is section 1. */
+static char *make_elf(const Elf64_Ehdr *kind, size_t contents, size_t n_sections, const char *names,
+                      size_t names_bytes, Elf64_Shdr **ret_sections, size_t *ret_bytes)
+{
+    const size_t headers = sizeof *kind + contents, names_at = headers + n_sections * sizeof(Elf64_Shdr);
+    Elf64_Ehdr header = *kind;
+    memcpy(header.e_ident, (uint8_t[]){0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, 7);
+    header.e_ident[EI_ABIVERSION] = kind->e_machine == 190 ? 8 : 0;
+    header.e_shoff = headers;
+    header.e_ehsize = sizeof header;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shstrndx = 1;
+    *ret_bytes = names_at + names_bytes;
+    char *data = calloc(*ret_bytes, 1);
+    ck_assert_ptr_nonnull(data);
+    memcpy(data, &header, sizeof header);
+    memcpy(data + names_at, names, names_bytes);
+    *ret_sections = (Elf64_Shdr *)(data + headers);
+    (*ret_sections)[0].sh_size = n_sections;
+    (*ret_sections)[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = names_at, .sh_size = names_bytes};
+    return data;
+}
+
+static const Elf64_Ehdr library_kind = {.e_type = ET_DYN, .e_machine = EM_X86_64};
+static const Elf64_Ehdr cubin_kind = {.e_type = ET_EXEC, .e_machine = 190, .e_flags = 0x06005a04};
+
 /* In half a megabyte, each read with all others: hours. */
 START_TEST(sections_over_one_another)
 {
-    enum { SECTIONS = 4000, CONTENTS = 6000 * 24, HEADERS = sizeof(Elf64_Ehdr) + CONTENTS };
+    enum { SECTIONS = 4000, CONTENTS = 6000 * 24 };
     static const char names[] = "\0.nvFatBinSegment";
     static const uint32_t types[] = {SHT_PROGBITS, SHT_RELA};
-    const size_t n = HEADERS + SECTIONS * sizeof(Elf64_Shdr) + sizeof names;
-    char *data = calloc(n, 1);
-    const Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-                               .e_type = ET_DYN,
-                               .e_machine = EM_X86_64,
-                               .e_version = EV_CURRENT,
-                               .e_shoff = HEADERS,
-                               .e_ehsize = sizeof header,
-                               .e_phentsize = sizeof(Elf64_Phdr),
-                               .e_shentsize = sizeof(Elf64_Shdr),
-                               .e_shnum = SECTIONS,
-                               .e_shstrndx = 1};
-    memcpy(data, &header, sizeof header);
-    for (size_t at = sizeof header; at < HEADERS; at += 24)
+    size_t n;
+    Elf64_Shdr *sections;
+    char *data = make_elf(&library_kind, CONTENTS, SECTIONS, names, sizeof names, &sections, &n);
+    for (size_t at = sizeof library_kind; at < sizeof library_kind + CONTENTS; at += 24)
         memcpy(data + at, (uint32_t[]){0x466243b1, 1}, 8);
-    Elf64_Shdr *sections = (Elf64_Shdr *)(data + HEADERS);
-    sections[1] = (Elf64_Shdr){
-        .sh_type = SHT_STRTAB, .sh_offset = n - sizeof names, .sh_size = sizeof names, .sh_addralign = 1};
-    memcpy(data + n - sizeof names, names, sizeof names);
     for (size_t i = 2; i < SECTIONS; i++)
         sections[i] = (Elf64_Shdr){.sh_name = i % 2,
                                    .sh_type = types[i % 2],
                                    .sh_flags = SHF_ALLOC,
                                    .sh_addr = 0x10000,
-                                   .sh_offset = sizeof header,
-                                   .sh_size = CONTENTS,
-                                   .sh_addralign = 8};
+                                   .sh_offset = sizeof library_kind,
+                                   .sh_size = CONTENTS};
     refuses(data, n, "were expected beside each other in ");
     free(data);
+}
+END_TEST
+
+/* Each wrapper, relocation and fatbin in a section of its own is looked up among all: minutes, were it one by
+ * one. */
+START_TEST(many_of_everything)
+{
+    enum { EACH = 200000, WRAPPER = 24, FATBIN = 16, BASE = 0x10000 };
+    static const char names[] = "\0.nvFatBinSegment\0.fatbin";
+    const size_t wrappers = sizeof library_kind, fatbins = wrappers + (size_t)EACH * WRAPPER,
+                 relocations = fatbins + (size_t)EACH * FATBIN;
+    size_t n, n_images;
+    kr_error err;
+    Elf64_Shdr *sections;
+    char *data = make_elf(&library_kind, (size_t)EACH * (WRAPPER + FATBIN + sizeof(Elf64_Rela)), 3 + 2 * EACH,
+                          names, sizeof names, &sections, &n);
+    for (size_t i = 0; i < EACH; i++) {
+        const size_t wrapper = wrappers + i * WRAPPER, fatbin = fatbins + i * FATBIN;
+        const Elf64_Rela relocation = {.r_offset = BASE + wrapper + 8, .r_addend = (int64_t)(BASE + fatbin)};
+        memcpy(data + wrapper, (uint32_t[]){0x466243b1, 1}, 8);
+        memcpy(data + fatbin, (uint32_t[]){0xba55ed50, 0x00100001}, 8);
+        memcpy(data + relocations + i * sizeof relocation, &relocation, sizeof relocation);
+        sections[3 + 2 * i] =
+            (Elf64_Shdr){1, SHT_PROGBITS, SHF_ALLOC, BASE + wrapper, wrapper, WRAPPER, 0, 0, 8, 0};
+        sections[4 + 2 * i] =
+            (Elf64_Shdr){18, SHT_PROGBITS, SHF_ALLOC, BASE + fatbin, fatbin, FATBIN, 0, 0, 8, 0};
+    }
+    sections[2] = (Elf64_Shdr){
+        .sh_type = SHT_RELA, .sh_offset = relocations, .sh_size = (size_t)EACH * sizeof(Elf64_Rela)};
+    ck_assert_msg(inspect(data, n, &n_images, &err) == KR_OK, "%s", err.message);
+    ck_assert_uint_eq(n_images, 0);
+    memset(data + fatbins + (size_t)(EACH - 1) * FATBIN, 0, 4); /* the last is read, too */
+    refuses(data, n, "a fatbin was expected at offset ");
+    free(data);
+}
+END_TEST
+
+/* A hundred thousand names of megabytes, and kernels that all have the same megabyte of records. */
+START_TEST(names_and_records_over_one_another)
+{
+    enum { EACH = 100000, NAME = 8 << 20, SYMBOLS = EACH * sizeof(Elf64_Sym) };
+    static const char begin[] = "\0.nv.info.aaa";
+    char *names = memset(malloc(NAME + 1), 'a', NAME);
+    names[NAME] = '\0';
+    memcpy(names, begin, sizeof begin - 1);
+    size_t n;
+    Elf64_Shdr *sections;
+    char *data = make_elf(&library_kind, 0, EACH, names, NAME + 1, &sections, &n);
+    for (size_t i = 2; i < EACH; i++)
+        sections[i].sh_name = (uint32_t)i;
+    refuses(data, n, "ELF: parts were expected beside each other in ");
+    free(data);
+
+    data = make_elf(&cubin_kind, SYMBOLS, 3, names, NAME + 1, &sections, &n);
+    Elf64_Sym *symbols = (Elf64_Sym *)(data + sizeof cubin_kind);
+    for (size_t i = 0; i < EACH; i++)
+        symbols[i] = (Elf64_Sym){.st_name = 10 + (uint32_t)i, .st_info = 0x12, .st_other = 0x10};
+    sections[2] =
+        (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_offset = sizeof cubin_kind, .sh_size = SYMBOLS, .sh_link = 1};
+    refuses(data, n, "cubin: parts were expected beside each other in ");
+    free(data);
+
+    strcpy(names, begin), names[sizeof begin - 1] = '\0';
+    data = make_elf(&cubin_kind, SYMBOLS + NAME, 4, names, 64, &sections, &n);
+    symbols = (Elf64_Sym *)(data + sizeof cubin_kind);
+    for (size_t i = 0; i < EACH; i++)
+        symbols[i] = (Elf64_Sym){.st_name = 10, .st_info = 0x12, .st_other = 0x10};
+    for (size_t at = sizeof cubin_kind + SYMBOLS; at < sizeof cubin_kind + SYMBOLS + NAME; at += 4)
+        memcpy(data + at, (uint8_t[]){1, 0xff, 0, 0}, 4);
+    sections[2] =
+        (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_offset = sizeof cubin_kind, .sh_size = SYMBOLS, .sh_link = 1};
+    sections[3] = (Elf64_Shdr){1, 0x70000000, 0, 0, sizeof cubin_kind + SYMBOLS, NAME, 0, 0, 4, 0};
+    refuses(data, n, "cubin: parts were expected beside each other in ");
+    free(data);
+    free(names);
 }
 END_TEST
 
@@ -686,6 +773,8 @@ int main(void)
     tcase_add_test(cases, numbers_of_many_sections);
     tcase_add_test(cases, damaged_hosts);
     tcase_add_test(cases, sections_over_one_another);
+    tcase_add_test(cases, many_of_everything);
+    tcase_add_test(cases, names_and_records_over_one_another);
     tcase_add_test(cases, damaged_archives);
     tcase_add_test(cases, nested_archives);
     tcase_add_test(cases, names_without_end);
