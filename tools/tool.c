@@ -32,6 +32,18 @@ kr_status tool_fail(kr_error *err, kr_status status, const char *format, ...)
     return status;
 }
 
+kr_status tool_while(kr_error *err, kr_status status, const char *format, ...)
+{
+    const size_t at = strlen(err->chain), room = sizeof err->chain - at;
+    const int n = snprintf(err->chain + at, room, "%swhile ", at ? "; " : "");
+    va_list args;
+    va_start(args, format);
+    if ((size_t)n < room)
+        vsnprintf(err->chain + at + n, room - (size_t)n, format, args);
+    va_end(args);
+    return status;
+}
+
 kr_status tool_refuse(kr_error *err, const char *advice, const char *format, ...)
 {
     if (!err)

@@ -19,6 +19,10 @@ kr_status tool_refuse(kr_error *err, const char *advice, const char *format, ...
 kr_status tool_fail_errno(kr_error *err, kr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Says what was being done when it failed, after what *err says of that, and returns status. */
+kr_status tool_while(kr_error *err, kr_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Are both there, and one? */
 bool tool_same_file(const char *a, const char *b);
 

@@ -76,10 +76,11 @@ static const row rows[] = {
     {NO_DRIVER "list --resolve", 3, "/no/such/libcuda.so.1", 0},
     {"explain saxpy.f32 --cc 9.0 --nvrtc-archs 75,80,90", 0, "chosen", 0},
     {"explain saxpy.f32 --cc 4.0 --nvrtc-archs none", 1, NULL, 0},
-    {"explain invert --ops " PACK " --cc 7.0 --nvrtc none", 1, "PTX for compute_70 or lower, or let NVRTC be used.",
-     0},
+    {"explain invert --ops " PACK " --cc 7.0 --nvrtc none", 1,
+     "PTX for compute_70 or lower, or let NVRTC be used.", 0},
     {"explain invert --ops " PACK " --cc 8.6 --variant late", 1, "Take variant plain", 0},
-    {"check invert --ops " PACK " --cc 7.0 --no-nvrtc", 1, "PTX for compute_70 or lower, or let NVRTC be used.", 0},
+    {"check invert --ops " PACK " --cc 7.0 --no-nvrtc", 1,
+     "PTX for compute_70 or lower, or let NVRTC be used.", 0},
     {"explain saxpy.f32 --cc 9.x", 2, "9.x", 0},
     {"explain saxpi.f32 --cc 9.0", 2, "saxpy.f32", 0},
     {"explain saxpy --type f23 --cc 9.0", 2, "There is f32, f64", 0},
@@ -100,7 +101,8 @@ static const row rows[] = {
     {"relevel OPS/new.ptx -o TMP/old.ptx --driver-version 11.8", 0,
      "PTX 7.8 for sm_90, from 9.0 for sm_90; 1 instruction rewritten; drivers of CUDA 11.8 and later", 0},
     {"relevel OPS/new.ptx -o TMP/old.ptx --isa 7.0 --target sm_75", 1,
-     "line 17, \"tanh.approx.bf16 %h1, %h2;\", cannot be said in PTX 7.0 for sm_75: Feature 'tanh' requires", 0},
+     "line 17, \"tanh.approx.bf16 %h1, %h2;\", cannot be said in PTX 7.0 for sm_75: Feature 'tanh' requires",
+     0},
     {"relevel OPS/new.ptx -o TMP/old.ptx --lowest", 0, "PTX 8.0 for sm_90", 0},
     {"relevel OPS/new.ptx -o TMP/old.ptx", 2, "--lowest", 0},
     {"relevel OPS/new.ptx -o TMP/old.ptx --lowest --isa 7.0", 2, "one level", 0},
@@ -132,9 +134,10 @@ static const row rows[] = {
     {"link OPS/faults.cu -o TMP/x.cubin --arch 90 --nvjitlink /no/such/file", 2, "/no/such/file", 0},
     {NO_DRIVER "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 3, "nothing links", 0},
     {SOFT "link OPS/faults.cu -o TMP/x.cubin --nvjitlink none", 2, "linking ", SOFTCUDA},
-    {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --nvjitlink none", 0, "linked by the driver", SOFTCUDA},
-    {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --arch 80 --nvjitlink none", 2, "which links for any",
+    {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --nvjitlink none", 0, "linked by the driver",
      SOFTCUDA},
+    {SOFT "link OPS/../../front/data/k75.ptx -o TMP/x.cubin --arch 80 --nvjitlink none", 2,
+     "which links for any", SOFTCUDA},
     /* pack and embed */
     {"list scale --ops " PACK, 0, "variant  plain  (3 images shipped)", 0},
     {"check scale --ops " PACK " --cc 7.5,8.6,9.0 --no-nvrtc", 0, "0 missing", 0},
@@ -171,6 +174,9 @@ static const row rows[] = {
     {"inspect " HOSTS "s64.so", 0, "k(0:8 8:12), at most 128 threads, clusters of 2x1x1", 0},
     {NO_DRIVER "inspect " HOSTS "small.ptx", 0, "ISA 7.8, driver 11.8", 0},
     {"inspect TMP/x.o", 0, "elf, 8 images", 0}, /* of embed, above */
+    {"inspect TMP/damaged_pack.so", 2, "damaged at byte 32", 0},
+    {"inspect TMP/damaged_pack.so", 2, "reading the pack at offset 0x888 of ", 0},
+    {"inspect TMP/cut_pack.so", 2, "it is to have 26368 bytes; there are 26000", 0},
     {"inspect TMP/x.o", 0, "of scale.f32, variant plain", 0},
     {"inspect /bin/sh", 1, NULL, 0},
     {"inspect OPS/faults.cu", 2, "Compile it first.", 0},
@@ -721,10 +727,11 @@ END_TEST
 START_TEST(a_name_as_long_as_can_be)
 {
     char line[1024];
-    snprintf(line, sizeof line,
-             "cd %s && name=$(printf '%%0255d' 0) && echo '.version 7.0 .target sm_75 .address_size 64' >in.ptx "
-             "&& '%s' relevel in.ptx --lowest -o $name && test -s $name && rm $name in.ptx && ! ls 000* 2>&1",
-             temporary, getenv("KREGISTRY_TEST_COMMAND"));
+    snprintf(
+        line, sizeof line,
+        "cd %s && name=$(printf '%%0255d' 0) && echo '.version 7.0 .target sm_75 .address_size 64' >in.ptx "
+        "&& '%s' relevel in.ptx --lowest -o $name && test -s $name && rm $name in.ptx && ! ls 000* 2>&1",
+        temporary, getenv("KREGISTRY_TEST_COMMAND"));
     ck_assert_msg(system(line) == 0, "%s", line);
 }
 END_TEST
@@ -733,10 +740,11 @@ END_TEST
 START_TEST(a_file_larger_than_any_image)
 {
     char line[1024];
-    snprintf(line, sizeof line,
-             "cd %s && truncate -s 3G big.ptx && for way in 'relevel --lowest' link; do '%s' $way big.ptx -o "
-             "big.cubin >told 2>&1; test $? = 2 && grep -q '3221225472 bytes' told || exit 1; done; rm big.ptx",
-             temporary, getenv("KREGISTRY_TEST_COMMAND"));
+    snprintf(
+        line, sizeof line,
+        "cd %s && truncate -s 3G big.ptx && for way in 'relevel --lowest' link; do '%s' $way big.ptx -o "
+        "big.cubin >told 2>&1; test $? = 2 && grep -q '3221225472 bytes' told || exit 1; done; rm big.ptx",
+        temporary, getenv("KREGISTRY_TEST_COMMAND"));
     ck_assert_msg(system(line) == 0, "%s", line);
 }
 END_TEST
@@ -863,8 +871,9 @@ START_TEST(doctor_advises_the_sick)
         ck_assert(json_is_null(json_object_get(check, "advice")));
     ck_assert_uint_gt(i, 0);
     json_decref(document);
-    shell("mkdir -p TMP/root/lib64 TMP/root/include && cd TMP/root/include && touch cuda_fp16.h && "
-          "echo '#define CUDA_VERSION 12010' >cuda.h && cp $KREGISTRY_TEST_FAKE_NVRTC ../lib64/libnvrtc.so.12");
+    shell(
+        "mkdir -p TMP/root/lib64 TMP/root/include && cd TMP/root/include && touch cuda_fp16.h && "
+        "echo '#define CUDA_VERSION 12010' >cuda.h && cp $KREGISTRY_TEST_FAKE_NVRTC ../lib64/libnvrtc.so.12");
     const answer *a = run(SOFT "doctor --nvrtc TMP/root");
     ck_assert_msg(strstr(a->out, "warning  headers          12.1 ("), "%s", a->out);
     ck_assert_ptr_nonnull(strstr(a->out, "Put headers of NVRTC's own version beside it"));
@@ -1156,7 +1165,8 @@ static const struct {
     {"KREGISTRY_MAX_CC", "4.0", "check saxpy.f32 --cc 9.0 --nvrtc-archs 75", 1, "KREGISTRY_MAX_CC is 4.0", 0},
     {"KREGISTRY_VARIANT", "saxpy=grid", "explain saxpy.f32 --cc 9.0 --nvrtc-archs 90", 0,
      "KREGISTRY_VARIANT asks for grid", 0},
-    {"KREGISTRY_VARIANT", "invert=late", "explain invert --ops " PACK " --cc 8.6", 1, "Unset KREGISTRY_VARIANT.", 0},
+    {"KREGISTRY_VARIANT", "invert=late", "explain invert --ops " PACK " --cc 8.6", 1,
+     "Unset KREGISTRY_VARIANT.", 0},
     {"KREGISTRY_VARIANT", "saxpy=gird", "list saxpy", 2, "Its variants are grid, vec4", 0},
     {"KREGISTRY_VARIANT", "saxpi=grid", "check fill --cc 9.0", 2, "Did you mean \"saxpy\"?", 0},
     {"KREGISTRY_VARIANT", "saxpy=grid", SOFT "run saxpy.f32 --n 100", 0, "\n  grid, ", SOFTCUDA | NVRTC},
@@ -1271,6 +1281,8 @@ static bool make_damaged(void)
     expand("cd TMP && for f in damaged.pack newer.pack damaged_image.pack same.c; do cp " PACK " $f; done && "
            "w() { printf '\\377' | dd of=$1 bs=1 seek=$2 conv=notrunc 2>/dev/null; } && "
            "w damaged.pack 100 && w newer.pack 8 && w damaged_image.pack 6000 && "
+           "cat " HOSTS "s64.so damaged.pack >damaged_pack.so && "
+           "{ cat " HOSTS "s64.so && head -c 26000 " PACK "; } >cut_pack.so && "
            "sed 's/a \\* x/x[i] * a + 0 * x/' OPS/../../registry/packs/scale.cu >scale.cu",
            line, sizeof line);
     return system(line) == 0;
