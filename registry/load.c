@@ -106,22 +106,28 @@ static bool is_beside(const want *w, const kr__shipped *s)
            (!most.major || kr_cc_compare(s->arch, most) <= 0);
 }
 
+/* Images to be joined, and those that were unpacked for it. */
+typedef struct parts {
+    size_t n;
+    kr__fatbin_part *list;
+    char **made;
+} parts;
+
 /* The cubin, and what PTX beside it can be read: the rest is a candidate of its own, which says why. */
-static kr_status gather(const want *w, const kr__shipped *cubin, kr__fatbin_part *parts, size_t *n,
-                        kr_error *err)
+static kr_status gather(const want *w, const kr__shipped *cubin, parts *to, kr_error *err)
 {
     for (size_t i = 0; i < w->entry->n_images; i++) {
         const kr__shipped *s = &w->entry->images[i];
-        char *data;
+        const char *data;
         size_t bytes;
         kr__image_facts facts;
         if (s != cubin && !is_beside(w, s))
             continue;
-        kr_status status = kr__shipped_bytes(s, &data, &bytes, err);
+        kr_status status = kr__shipped_bytes(s, &data, &bytes, &to->made[to->n], err);
         if (!status && (status = kr__image_read(data, bytes, &facts, err)))
-            free(data);
+            free(to->made[to->n]);
         if (!status)
-            parts[(*n)++] = (kr__fatbin_part){s->kind, s->arch, s->isa, data, bytes};
+            to->list[to->n++] = (kr__fatbin_part){s->kind, s->arch, s->isa, data, bytes};
         else if (s == cubin || status != KR_CORRUPT)
             return status;
     }
@@ -130,24 +136,24 @@ static kr_status gather(const want *w, const kr__shipped *cubin, kr__fatbin_part
 
 /* Machine code goes to the driver with the PTX that is shipped beside it, as NVRTC's does: what cannot
  * execute machine code takes that. */
-static kr_status join(const want *w, const kr__shipped *cubin, char **ret_image, size_t *ret_bytes,
-                      kr_error *err)
+static kr_status join(const want *w, const kr__shipped *cubin, kr__built *built, const char **ret_image,
+                      size_t *ret_bytes, kr_error *err)
 {
-    size_t n = 0;
-    void *image = NULL;
-    kr__fatbin_part *parts = kr__alloc(w->entry->n_images, sizeof *parts, err);
-    kr_status status = parts ? gather(w, cubin, parts, &n, err) : KR_OUT_OF_HOST_MEMORY;
-    if (!status && n == 1) {
-        image = (void *)parts[--n].data;
-        *ret_bytes = parts[n].bytes;
-    } else if (!status) {
-        status = kr__fatbin_write(parts, n, &image, ret_bytes, err);
+    parts all = {.list = kr__alloc(w->entry->n_images, sizeof *all.list, err),
+                 .made = kr__alloc(w->entry->n_images, sizeof *all.made, err)};
+    void *joined = NULL;
+    kr_status status = all.list && all.made ? gather(w, cubin, &all, err) : KR_OUT_OF_HOST_MEMORY;
+    if (!status && all.n == 1) { /* alone it goes as it is */
+        built->made = all.made[--all.n];
+        *ret_image = all.list[0].data;
+        *ret_bytes = all.list[0].bytes;
+    } else if (!status && !(status = kr__fatbin_write(all.list, all.n, &joined, ret_bytes, err))) {
+        *ret_image = built->made = joined;
     }
-    while (n)
-        free((void *)parts[--n].data);
-    free(parts);
-    if (!status)
-        *ret_image = image;
+    while (all.n)
+        free(all.made[--all.n]);
+    free(all.list);
+    free(all.made);
     return status;
 }
 
@@ -155,19 +161,9 @@ static kr_status open_shipped(const want *w, kr__built *built, const char **ret_
                               kr_error *err)
 {
     const kr__shipped *shipped = built->shipped;
-    const kr__stored *stored = &shipped->image->stored;
     const bool is_ptx = shipped->kind == KR_IMAGE_PTX;
-    kr_status status;
-    *ret_image = stored->bytes;
-    *ret_bytes = stored->n_bytes;
-    if (!is_ptx)
-        status = join(w, shipped, &built->made, ret_bytes, err);
-    else if (shipped->image->kind == KR_IMAGE_FATBIN)
-        status = kr__shipped_bytes(shipped, &built->made, ret_bytes, err);
-    else
-        status = kr__stored_check(stored, err);
-    if (built->made)
-        *ret_image = built->made;
+    const kr_status status = is_ptx ? kr__shipped_bytes(shipped, ret_image, ret_bytes, &built->made, err)
+                                    : join(w, shipped, built, ret_image, ret_bytes, err);
     built->ptx = is_ptx && !status ? *ret_image : NULL;
     built->ptx_bytes = built->ptx ? *ret_bytes : 0;
     return status;

@@ -51,35 +51,45 @@ kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped
     return KR_OK;
 }
 
-kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err)
+/* What is stored as it is, as it lies; else unpacked. */
+static kr_status view(const kr__shipped *shipped, const char **ret_data, size_t *ret_bytes, char **ret_made,
+                      kr_error *err)
 {
     const kr__stored *stored = &shipped->image->stored;
-    const kr_status status = kr__stored_check(stored, err);
-    if (status)
-        return status;
-    if (shipped->image->kind == KR_IMAGE_FATBIN)
-        return kr__fatbin_unpack(&shipped->packed, ret_data, ret_bytes, err);
-    char *data = kr__alloc(stored->n_bytes + 1, 1, err);
-    if (!data)
-        return KR_OUT_OF_HOST_MEMORY;
-    memcpy(data, stored->bytes, stored->n_bytes);
-    *ret_data = data;
-    *ret_bytes = stored->n_bytes;
-    return KR_OK;
+    const kr__fatbin_entry *packed = &shipped->packed;
+    const bool is_in_fatbin = shipped->image->kind == KR_IMAGE_FATBIN;
+    *ret_made = NULL;
+    *ret_data = is_in_fatbin ? packed->payload : stored->bytes;
+    *ret_bytes = !is_in_fatbin                   ? stored->n_bytes
+                 : shipped->kind == KR_IMAGE_PTX ? strnlen(packed->payload, packed->payload_bytes)
+                                                 : packed->payload_bytes;
+    if (!is_in_fatbin || packed->compression == KR_STORED)
+        return KR_OK;
+    const kr_status status = kr__fatbin_unpack(packed, ret_made, ret_bytes, err);
+    *ret_data = *ret_made;
+    return status;
+}
+
+kr_status kr__shipped_bytes(const kr__shipped *shipped, const char **ret_data, size_t *ret_bytes,
+                            char **ret_made, kr_error *err)
+{
+    const kr_status status = kr__stored_check(&shipped->image->stored, err);
+    return status ? status : view(shipped, ret_data, ret_bytes, ret_made, err);
 }
 
 int kr__shipped_toolkit(const kr__shipped *shipped)
 {
-    char *data;
+    const char *data;
     size_t bytes;
+    char *made;
     kr__cubin *cubin;
-    if (kr__shipped_bytes(shipped, &data, &bytes, NULL))
+    if (view(shipped, &data, &bytes, &made, NULL))
         return 0;
     int toolkit = 0;
     if (!kr__cubin_read(data, bytes, &cubin, NULL)) {
         toolkit = cubin->toolkit;
         kr__cubin_free(&cubin);
     }
-    free(data);
+    free(made);
     return toolkit;
 }

@@ -17,11 +17,13 @@ typedef struct kr__shipped {
 } kr__shipped;
 
 /* *ret_list is to be freed; NULL where there are none. KR_CORRUPT: a fatbin that cannot be read. */
-kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped **ret_list,
-                           size_t *ret_n, kr_error *err);
+kr_status kr__shipped_list(const kr__image *images, size_t n_images, kr__shipped **ret_list, size_t *ret_n,
+                           kr_error *err);
 
-/* The bytes of one, held to their SHA-256 and unpacked: malloc'ed. */
-kr_status kr__shipped_bytes(const kr__shipped *shipped, char **ret_data, size_t *ret_bytes, kr_error *err);
+/* The bytes of one, held to their SHA-256. They are where they are shipped, and *ret_made is NULL, or were
+ * unpacked to it: malloc'ed. */
+kr_status kr__shipped_bytes(const kr__shipped *shipped, const char **ret_data, size_t *ret_bytes,
+                            char **ret_made, kr_error *err);
 
 /* 13000: a cubin made by CUDA 13.0. 0: it does not say, or cannot be read: loading it tells why. */
 int kr__shipped_toolkit(const kr__shipped *shipped);
