@@ -43,10 +43,23 @@ static void advise_to_ship(const kr__question *q, kr_error *err)
     kr__text_free(&shipped);
 }
 
+/* To a driver that takes the candidate, or else. */
+static void advise_driver(const kr__question *q, const kr__candidate *c, kr_error *err)
+{
+    const kr_cc cc = q->machine->cc;
+    char other[64] = "";
+    if (q->def->text && !q->machine->n_nvrtc_archs)
+        kr__format(other, sizeof other, ", or let NVRTC be used");
+    else if (c->kind == KR_IMAGE_CUBIN)
+        kr__format(other, sizeof other, ", or add PTX for compute_%d%d or lower", cc.major, cc.minor);
+    kr__error_advice(err, "Update the driver to one for CUDA %d.%d%s.", c->needs_driver / 1000,
+                     c->needs_driver % 1000 / 10, other);
+}
+
 bool kr__selection_advise(const kr__question *q, const kr__selection *selection, size_t only, kr_error *err)
 {
     const char *variable = NULL, *other = NULL;
-    int driver = 0;
+    const kr__candidate *of_driver = NULL; /* that the least one takes */
     bool all_out = true;
     for (size_t i = 0; i < selection->n; i++) {
         const kr__candidate *c = &selection->list[i];
@@ -55,7 +68,8 @@ bool kr__selection_advise(const kr__question *q, const kr__selection *selection,
             continue;
         }
         variable = variable ? variable : c->variable;
-        driver = c->needs_driver && (!driver || c->needs_driver < driver) ? c->needs_driver : driver;
+        if (c->needs_driver && (!of_driver || c->needs_driver < of_driver->needs_driver))
+            of_driver = c;
         all_out &= c->variant_is_out;
     }
     if (variable)
@@ -64,9 +78,8 @@ bool kr__selection_advise(const kr__question *q, const kr__selection *selection,
         kr__error_advice(err, "Take variant %s, or leave the choice open.", other);
     else if (all_out)
         kr__error_advice(err, "Add a variant that asks for less.");
-    else if (driver)
-        kr__error_advice(err, "Update the driver to one for CUDA %d.%d%s.", driver / 1000, driver % 1000 / 10,
-                         q->def->text && !q->machine->n_nvrtc_archs ? ", or let NVRTC be used" : "");
+    else if (of_driver)
+        advise_driver(q, of_driver, err);
     else {
         advise_to_ship(q, err);
         return true;

@@ -46,7 +46,8 @@ kr_status kr_linker_create(const kr_linker_options *options, kr_linker **ret_lin
     linker->device = own.device;
     const char *given = given_path(own.nvjitlink);
     if (!given || strcmp(given, "none") != 0)
-        status = kr__nvjitlink_open(own.nvjitlink, &linker->nvjitlink, err);
+        status = kr__nvjitlink_open(own.device ? own.device->driver->version : 0, own.nvjitlink,
+                                    &linker->nvjitlink, err);
     else if (!own.device) {
         status = KR_FAIL(err, KR_NOT_ON_THIS_MACHINE,
                          "nothing links: no nvJitLink is wanted, and no device given");

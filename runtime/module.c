@@ -244,9 +244,10 @@ static kr_status load_linked(kr_device *device, const void *image, size_t image_
                              kr_module **ret_module, kr_error *err)
 {
     const kr_link_input input = {name, image, image_bytes};
+    const kr_linker_options options = {.struct_size = sizeof options, .device = device};
     kr_linker *linker = NULL;
     kr_linked *linked = NULL;
-    kr_status status = kr_linker_create(NULL, &linker, err);
+    kr_status status = kr_linker_create(&options, &linker, err);
     if (status == KR_OK)
         status = kr_link(linker, &input, 1, device->info.cc, NULL, &linked, err);
     if (status == KR_OK)

@@ -20,7 +20,8 @@ typedef struct kr_linker_options {
     const char
         *nvjitlink;    /* that file or folder alone; "none": the driver links. NULL: what KREGISTRY_NVJITLINK
                           names alone ("none" too), else look where kr_nvrtc_open looks; 12.0 or later */
-    kr_device *device; /* whose driver links where there is no nvJitLink; NULL: none does */
+    kr_device *device; /* whose driver takes the result, so that an nvJitLink of a newer major is used only
+                          where there is no other, and links where there is none; NULL: no driver counts */
 } kr_linker_options;
 
 /* KR_NOT_ON_THIS_MACHINE: neither is there; the places tried are in err->log. The device must outlive it. */

@@ -102,6 +102,13 @@ static int look_around(kr_nvrtc *nvrtc, void *library)
     return number;
 }
 
+static bool version_of(void *library, int *ret_major, int *ret_minor)
+{
+    nvrtcResult (*version)(int *, int *);
+    *(void **)&version = dlsym(library, "nvrtcVersion");
+    return version && !version(ret_major, ret_minor);
+}
+
 static const kr__toolkit_library what;
 
 static kr_status take(void *user, void *library, const char *file, kr__text *tried, kr_error *err)
@@ -113,12 +120,6 @@ static kr_status take(void *user, void *library, const char *file, kr__text *tri
         return KR_NOT_FOUND;
     }
     const nvrtcResult result = ask_facts(nvrtc);
-    if (!result && nvrtc->most_major && nvrtc->info.major > nvrtc->most_major) {
-        kr__text_add(tried, "  %s: of CUDA %d.%d, newer than the driver\n", file, nvrtc->info.major,
-                     nvrtc->info.minor);
-        nvrtc->passed_over = true;
-        return KR_NOT_FOUND;
-    }
     const int number = result == NVRTC_ERROR_OUT_OF_MEMORY ? ENOMEM
                        : result                            ? 0
                                                            : look_around(nvrtc, library);
@@ -140,6 +141,7 @@ static const kr__toolkit_library what = {
     .wheel = "nvidia-cuda-nvrtc",
     .variable = "KREGISTRY_NVRTC",
     .least = "11.2",
+    .version = version_of,
     .take = take,
 };
 
@@ -150,16 +152,11 @@ kr_status kr_nvrtc_open_for(int driver_version, const char *path, kr_nvrtc **ret
     if (!nvrtc)
         return KR_OUT_OF_HOST_MEMORY;
     kr_status status = KR_OK;
-    nvrtc->most_major = driver_version / 1000;
     nvrtc->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!nvrtc->c_locale)
         status = KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for a locale");
     else
-        status = kr__toolkit_open(&what, path, nvrtc, err);
-    if (status == KR_NOT_ON_THIS_MACHINE && nvrtc->passed_over) {
-        nvrtc->most_major = 0;
-        status = kr__toolkit_open(&what, path, nvrtc, err);
-    }
+        status = kr__toolkit_open(&what, driver_version, path, nvrtc, err);
     if (status)
         kr_nvrtc_close(&nvrtc);
     else

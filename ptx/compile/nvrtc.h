@@ -27,8 +27,6 @@ struct kr_nvrtc {
     char *builtins;         /* the file that NVRTC needs beside itself */
     char *builtins_problem; /* why it could not be opened, or NULL */
     locale_t c_locale;      /* NVRTC reads numbers with the thread's locale */
-    int most_major;         /* while one is looked for: no newer; 0: any */
-    bool passed_over;       /* a newer one was */
 };
 
 const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NVRTC_ERROR_?" */

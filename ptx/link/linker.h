@@ -27,9 +27,10 @@ typedef struct kr__link_result {
 
 typedef struct kr__nvjitlink kr__nvjitlink;
 
-/* As kr_linker_options.nvjitlink says. KR_NOT_ON_THIS_MACHINE: there is none; the places tried are in
- * err->log. */
-kr_status kr__nvjitlink_open(const char *path, kr__nvjitlink **ret_library, kr_error *err);
+/* As kr_linker_options says, for a device's driver, or (0) any. KR_NOT_ON_THIS_MACHINE: there is none; the
+ * places tried are in err->log. */
+kr_status kr__nvjitlink_open(int driver_version, const char *path, kr__nvjitlink **ret_library,
+                             kr_error *err);
 void kr__nvjitlink_close(kr__nvjitlink **library); /* frees the handle; the library stays loaded */
 /* major 0: it cannot tell */
 const char *kr__nvjitlink_path(const kr__nvjitlink *library, int *ret_major, int *ret_minor);

@@ -16,7 +16,7 @@ struct kr__nvjitlink {
 #undef POINTER
     } table;
     char *path;
-    unsigned major, minor;
+    int major, minor;
 };
 
 static const char *result_name(nvJitLinkResult result)
@@ -47,6 +47,19 @@ static const char *fill_table(kr__nvjitlink *to, void *library)
     return missing;
 }
 
+/* There is one since 12.4. */
+static bool version_of(void *library, int *ret_major, int *ret_minor)
+{
+    nvJitLinkResult (*version)(unsigned *, unsigned *);
+    unsigned major, minor;
+    *(void **)&version = dlsym(library, "nvJitLinkVersion");
+    if (!version || version(&major, &minor))
+        return false;
+    *ret_major = (int)major;
+    *ret_minor = (int)minor;
+    return true;
+}
+
 static kr_status take(void *user, void *library, const char *file, kr__text *tried, kr_error *err)
 {
     kr__nvjitlink *to = user;
@@ -63,14 +76,12 @@ static kr_status take(void *user, void *library, const char *file, kr__text *tri
     to->path = strdup(map->l_name);
     if (!to->path)
         return KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no host memory for the path of nvJitLink");
-    nvJitLinkResult (*version)(unsigned *, unsigned *);
-    *(void **)&version = dlsym(library, "nvJitLinkVersion");
-    if (!version || version(&to->major, &to->minor))
+    if (!version_of(library, &to->major, &to->minor))
         to->major = to->minor = 0;
     return KR_OK;
 }
 
-kr_status kr__nvjitlink_open(const char *path, kr__nvjitlink **ret_library, kr_error *err)
+kr_status kr__nvjitlink_open(int driver_version, const char *path, kr__nvjitlink **ret_library, kr_error *err)
 {
     static const char *const sonames[] = {"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so",
                                           NULL};
@@ -82,12 +93,13 @@ kr_status kr__nvjitlink_open(const char *path, kr__nvjitlink **ret_library, kr_e
         .wheel = "nvidia-nvjitlink",
         .variable = "KREGISTRY_NVJITLINK",
         .least = "12.0",
+        .version = version_of,
         .take = take,
     };
     kr__nvjitlink *library = kr__alloc(1, sizeof *library, err);
     if (!library)
         return KR_OUT_OF_HOST_MEMORY;
-    const kr_status status = kr__toolkit_open(&what, path, library, err);
+    const kr_status status = kr__toolkit_open(&what, driver_version, path, library, err);
     if (status)
         kr__nvjitlink_close(&library);
     else
@@ -105,8 +117,8 @@ void kr__nvjitlink_close(kr__nvjitlink **library)
 
 const char *kr__nvjitlink_path(const kr__nvjitlink *library, int *ret_major, int *ret_minor)
 {
-    *ret_major = (int)library->major;
-    *ret_minor = (int)library->minor;
+    *ret_major = library->major;
+    *ret_minor = library->minor;
     return library->path;
 }
 
@@ -172,7 +184,7 @@ static kr_status failed(job *j, nvJitLinkResult result, const char *function, co
     const char *const log = j->result->log.data;
     if (log && strstr(log, "nvvmAddNVVMContainerToProgram"))
         kr__error_advice(j->err,
-                         "Use an nvJitLink that is not older than what made the LTO-IR (this one: %u.%u).",
+                         "Use an nvJitLink that is not older than what made the LTO-IR (this one: %d.%d).",
                          j->library->major, j->library->minor);
     return with_code(j, KR_COMPILE_FAILED, result, function);
 }
@@ -187,7 +199,7 @@ static kr_status create(job *j, const char **options, size_t n)
         kr__text_add(&all, "%s%s", i ? " " : "", options[i]);
     const bool of_arch =
         result == NVJITLINK_ERROR_UNRECOGNIZED_ARCH || result == NVJITLINK_ERROR_UNSUPPORTED_ARCH;
-    KR_FAIL(j->err, KR_INVALID_ARGUMENT, "nvJitLink %u.%u (%s) refuses %s %s", j->library->major,
+    KR_FAIL(j->err, KR_INVALID_ARGUMENT, "nvJitLink %d.%d (%s) refuses %s %s", j->library->major,
             j->library->minor, j->library->path, of_arch ? "the arch of" : "an option of",
             all.data ? all.data : "the link");
     kr__error_advice(j->err, of_arch ? "Use a newer nvJitLink, or an arch that this one knows."

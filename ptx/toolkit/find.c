@@ -58,7 +58,9 @@ static void add_escaped(kr__text *pattern, const char *path)
 typedef struct search {
     const kr__toolkit_library *what;
     void *user;
-    kr__text *tried; /* a line for every place */
+    kr__text *tried;  /* a line for every place */
+    int most_major;   /* 0: any */
+    bool passed_over; /* was a newer one */
     kr_error *err;
 } search;
 
@@ -67,13 +69,24 @@ static kr_status fail_moment(const search *s, int number, const char *place)
     return kr__toolkit_fail_moment(s->err, s->what, number, place);
 }
 
+/* Is it of a newer major than is wanted? */
+static bool is_too_new(search *s, void *library, const char *file)
+{
+    int major, minor;
+    if (!s->most_major || !s->what->version(library, &major, &minor) || major <= s->most_major)
+        return false;
+    kr__text_add(s->tried, "  %s: of CUDA %d.%d, newer than the driver\n", file, major, minor);
+    return s->passed_over = true;
+}
+
 /* `file`: a path, or a soname for the dynamic linker to find. `flags` are further ones of dlopen. Never
  * closed again: NVRTC does not survive that. */
-static kr_status try_file(const search *s, const char *file, int flags)
+static kr_status try_file(search *s, const char *file, int flags)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | flags);
     if (library)
-        return s->what->take(s->user, library, file, s->tried, s->err);
+        return is_too_new(s, library, file) ? KR_NOT_FOUND
+                                            : s->what->take(s->user, library, file, s->tried, s->err);
     const char *why = dlerror();
     const int number = kr__toolkit_dlerror_moment(why);
     if (number)
@@ -97,7 +110,7 @@ static int is_of_the_moment(const char *path, int number)
 }
 
 /* Takes the first file that will do of those matching `pattern`. *ret_n: how many matched. */
-static kr_status try_pattern(const search *s, const char *pattern, size_t *ret_n)
+static kr_status try_pattern(search *s, const char *pattern, size_t *ret_n)
 {
     glob_t found = {0};
     kr_status status = KR_NOT_FOUND;
@@ -116,7 +129,7 @@ static kr_status try_pattern(const search *s, const char *pattern, size_t *ret_n
 }
 
 /* `root` is a pattern itself. */
-static kr_status try_root(const search *s, const kr__text *root)
+static kr_status try_root(search *s, const kr__text *root)
 {
     size_t n_files = 0;
     kr_status status = root->failed ? fail_moment(s, ENOMEM, "a folder") : KR_NOT_FOUND;
@@ -136,7 +149,7 @@ static kr_status try_root(const search *s, const kr__text *root)
 }
 
 /* Unset variables name no place. */
-static kr_status try_row(const search *s, const struct root *row)
+static kr_status try_row(search *s, const struct root *row)
 {
     char prefix[4096];
     const char *value = prefix;
@@ -156,7 +169,7 @@ static kr_status try_row(const search *s, const struct root *row)
     return status;
 }
 
-static kr_status try_path(const search *s, const char *path)
+static kr_status try_path(search *s, const char *path)
 {
     struct stat facts;
     if (stat(path, &facts) || !S_ISDIR(facts.st_mode))
@@ -168,7 +181,7 @@ static kr_status try_path(const search *s, const char *path)
     return status;
 }
 
-static kr_status try_sonames(const search *s, int flags)
+static kr_status try_sonames(search *s, int flags)
 {
     kr_status status = KR_NOT_FOUND;
     for (size_t i = 0; s->what->sonames[i] && status == KR_NOT_FOUND; i++)
@@ -177,7 +190,7 @@ static kr_status try_sonames(const search *s, int flags)
 }
 
 /* KR_NOT_FOUND, and err as it was: none will do. */
-static kr_status find(const search *s, const char *path)
+static kr_status find(search *s, const char *path)
 {
     if (path)
         return try_path(s, path);
@@ -212,7 +225,8 @@ static kr_status not_found(const kr__toolkit_library *what, const char *source, 
     return KR_NOT_ON_THIS_MACHINE;
 }
 
-kr_status kr__toolkit_open(const kr__toolkit_library *what, const char *path, void *user, kr_error *err)
+kr_status kr__toolkit_open(const kr__toolkit_library *what, int driver_version, const char *path, void *user,
+                           kr_error *err)
 {
     if (path && !path[0]) /* the dynamic linker would take the program itself */
         return KR_FAIL(err, KR_INVALID_ARGUMENT, "the path of %s is empty", what->name);
@@ -224,7 +238,13 @@ kr_status kr__toolkit_open(const kr__toolkit_library *what, const char *path, vo
         kr__format(source, sizeof source, "what %s names", what->variable);
     }
     kr__text tried = {0};
-    kr_status status = find(&(search){what, user, &tried, err}, path);
+    search s = {what, user, &tried, driver_version / 1000, false, err};
+    kr_status status = find(&s, path);
+    if (status == KR_NOT_FOUND && s.passed_over) {
+        s.most_major = 0;
+        kr__text_free(&tried);
+        status = find(&s, path);
+    }
     if (status == KR_NOT_FOUND)
         status = not_found(what, is_named ? source : NULL, &tried, err);
     kr__text_free(&tried);

@@ -14,6 +14,8 @@ typedef struct kr__toolkit_library {
     const char *wheel;          /* that package's name, to install it */
     const char *variable;       /* the environment's, that names a file or folder */
     const char *least;          /* the oldest that will do: "11.2" of CUDA */
+    /* The version of CUDA that an opened library is of. false: it cannot tell. */
+    bool (*version)(void *library, int *ret_major, int *ret_minor);
     /* Takes an opened library. KR_NOT_FOUND, and err as it was: it will not do, and `tried` has grown by a
      * line that says why. Any other failure is of the moment: it says nothing of what is installed. */
     kr_status (*take)(void *user, void *library, const char *file, kr__text *tried, kr_error *err);
@@ -21,8 +23,11 @@ typedef struct kr__toolkit_library {
 
 /* Offers `take` one file after the other until it takes one. path: that file or folder alone. NULL: what the
  * variable names alone, else: already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system
- * folders. KR_NOT_ON_THIS_MACHINE: none will do; the places tried are in err->log. */
-kr_status kr__toolkit_open(const kr__toolkit_library *what, const char *path, void *user, kr_error *err);
+ * folders. driver_version: one of a newer major than 12040, whose machine code that driver does not take,
+ * only where there is no other; 0: any. KR_NOT_ON_THIS_MACHINE: none will do; the places tried are in
+ * err->log. */
+kr_status kr__toolkit_open(const kr__toolkit_library *what, int driver_version, const char *path, void *user,
+                           kr_error *err);
 
 /* Is the errno one of the moment: no memory, no descriptor left? */
 bool kr__toolkit_moment(int number);

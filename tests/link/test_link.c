@@ -343,6 +343,36 @@ START_TEST(path_that_is_none)
 }
 END_TEST
 
+/* For a driver, one whose machine code it takes; a newer one only where there is no other. */
+static const struct {
+    const char *driver; /* NULL: none counts */
+    int major;
+} drivers[] = {{NULL, 13}, {"13.0", 13}, {"12.4", 12}, {"12.0", 12}, {"11.8", 13}};
+
+START_TEST(newest_for_a_driver)
+{
+    if (!libcuda) /* the machine's driver is of one version */
+        return;
+    char folder[] = "/tmp/kr_test_link_XXXXXX", command[1000];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "cp %s %s/libnvJitLink.so.12 && cp %s %s/libnvJitLink.so.13",
+             FAKE_NVJITLINK, folder, FAKE_NVJITLINK, folder);
+    ck_assert_int_eq(system(command), 0);
+    if (drivers[_i].driver)
+        setenv("KREGISTRY_SOFTCUDA_DRIVER", drivers[_i].driver, 1);
+    setup();
+    kr_linker *linker = NULL;
+    ck_ok(kr_linker_create(
+        &(kr_linker_options){sizeof(kr_linker_options), folder, drivers[_i].driver ? device : NULL}, &linker,
+        &err));
+    ck_assert_int_eq(kr_linker_get_info(linker).major, drivers[_i].major);
+    kr_linker_destroy(&linker);
+    teardown();
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 /* ---- LTO-IR ---- */
 
 /* NULL: there is none of CUDA 12 or later, and no other makes LTO-IR. */
@@ -506,11 +536,13 @@ int main(int argc, char **argv)
     }
     libcuda = strcmp(argv[1], "-") ? argv[1] : NULL;
     Suite *suite = suite_create("link");
-    TCase *driver = tcase_create("driver"), *library = tcase_create("nvJitLink");
+    TCase *driver = tcase_create("driver"), *library = tcase_create("nvJitLink"),
+          *finding = tcase_create("finding");
     tcase_set_timeout(driver, 60);
     tcase_set_timeout(library, 60);
     tcase_add_checked_fixture(driver, setup, teardown);
     tcase_add_checked_fixture(library, setup, teardown);
+    tcase_add_loop_test(finding, newest_for_a_driver, 0, sizeof drivers / sizeof drivers[0]);
     tcase_add_test(driver, driver_links);
     tcase_add_test(driver, driver_refuses);
     tcase_add_test(driver, path_that_is_none);
@@ -525,6 +557,7 @@ int main(int argc, char **argv)
     tcase_add_test(library, lto);
     tcase_add_test(library, lto_is_loaded);
     tcase_add_test(library, threads);
+    suite_add_tcase(suite, finding);
     suite_add_tcase(suite, driver);
     if (there_is_nvjitlink())
         suite_add_tcase(suite, library);

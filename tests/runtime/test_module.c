@@ -109,7 +109,7 @@ static const struct {
      4, KR_CORRUPT, "truncated"},
     {"\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16, KR_CORRUPT,
      "fatbin is truncated"},
-    {"\xed\x43\x4e\x7f....", 8, KR_NOT_ON_THIS_MACHINE, "no nvJitLink is wanted"},
+    {"\xed\x43\x4e\x7f....", 8, KR_NOT_ON_THIS_MACHINE, "that takes nvJitLink"},
     {"\xb1\x43\x62\x46....", 8, KR_CORRUPT, "wrapper"},
     {"\xff\xfe.\0v\0e\0", 8, KR_CORRUPT, "UTF-16"},
     {"KRPACK\x1a\n\x01\0\0\0", 12, KR_CORRUPT, "a pack is no image"},
