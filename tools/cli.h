@@ -178,6 +178,7 @@ typedef struct session {
     char driver_path[4096];
     kr_device **devices;
     size_t n_devices;
+    bool compiles_anew; /* whatever is kept */
 } session;
 
 /* `needs_driver` false: a registry that explains. An NVRTC that is named must do. *s may be finished after a

@@ -65,8 +65,9 @@ static void compare_versions(doctor *d, const kr_nvrtc_info *info)
     version_text(made, nvrtc);
     version_text(taken, driver);
     if (made > taken)
-        snprintf(text, sizeof text, "NVRTC %s is newer than the driver (CUDA %s): PTX of ops is releveled for it",
-                 nvrtc, driver);
+        snprintf(text, sizeof text,
+                 "NVRTC %s is newer than the driver (CUDA %s): PTX of ops is releveled for it", nvrtc,
+                 driver);
     else
         snprintf(text, sizeof text, "the driver (CUDA %s) takes what NVRTC %s makes", driver, nvrtc);
     note(d, "versions", true, text,
@@ -94,6 +95,31 @@ static void probe_headers(doctor *d, const kr_nvrtc_info *info)
              : "Put headers of NVRTC's own version beside it: these may not compile.");
 }
 
+/* Is what is compiled once found the next time? */
+static void probe_cache(doctor *d, kr_nvrtc *nvrtc)
+{
+    static const char source[] = "extern \"C\" __global__ void probe() {}";
+    const kr_nvrtc_info info = kr_nvrtc_get_info(nvrtc);
+    const kr_cc arch = {info.archs[0] / 10, info.archs[0] % 10, 0};
+    kr_compile_options options = {.struct_size = sizeof options};
+    kr_compiled *compiled = NULL;
+    kr_error err;
+    kr_status status = open_cache(d->cli, &options.cache, &err);
+    for (int i = 0; i < 2 && !status && options.cache; i++) {
+        kr_compiled_destroy(&compiled);
+        status = kr_compile(nvrtc, NULL, source, arch, &options, &compiled, &err);
+    }
+    if (status)
+        note_error(d, "cache", &err);
+    else if (options.cache && compiled->is_found)
+        note(d, "cache", true, kr_cache_folder(options.cache), NULL);
+    else if (options.cache)
+        note(d, "cache", true, compiled->cache_note,
+             "Repair that folder, or set KREGISTRY_CACHE_DIR to another, or to none.");
+    kr_compiled_destroy(&compiled);
+    kr_cache_destroy(&options.cache);
+}
+
 /* KR_INVALID_ARGUMENT: the NVRTC that was asked for does not do, so there is no registry to probe with. */
 static kr_status probe_nvrtc(doctor *d)
 {
@@ -113,11 +139,12 @@ static kr_status probe_nvrtc(doctor *d)
     probe_headers(d, &info);
     if (d->session.runtime)
         compare_versions(d, &info);
+    probe_cache(d, nvrtc);
     kr_nvrtc_close(&nvrtc);
     return KR_OK;
 }
 
-/* Compiles or takes what is shipped, loads, launches, and looks at every element. */
+/* Compiles anew or takes what is shipped, loads, launches, and looks at every element. */
 static void probe_device(doctor *d, kr_device *device, const kr_op *op)
 {
     char name[32], text[512], device_name[300], arch[24];
@@ -156,7 +183,7 @@ static void probe_devices(doctor *d)
 
 int run_doctor(const invocation *cli)
 {
-    doctor d = {.cli = cli, .checks = json_array()};
+    doctor d = {.cli = cli, .checks = json_array(), .session.compiles_anew = true};
     bool driver = probe_driver(&d);
     kr_status nvrtc = probe_nvrtc(&d);
     if (driver && nvrtc != KR_INVALID_ARGUMENT)

@@ -285,7 +285,7 @@ static kr_status open_registry(session *s, const invocation *cli, bool no_builti
     kr_registry_options options = {.struct_size = sizeof options,
                                    .no_builtin_ops = no_builtin_ops,
                                    .no_nvrtc = none,
-                                   .no_cache = cli_has(cli, OPT_NO_CACHE),
+                                   .no_cache = s->compiles_anew || cli_has(cli, OPT_NO_CACHE),
                                    .cache = cli_value(cli, OPT_CACHE_DIR),
                                    .nvrtc = none ? NULL : nvrtc_path(cli)};
     kr_status status = kr_registry_create(s->runtime, &options, &s->registry, err);

@@ -859,6 +859,23 @@ START_TEST(embed_without_memory)
 }
 END_TEST
 
+START_TEST(doctor_looks_at_the_cache)
+{
+    if (!(available & SOFTCUDA) || !(available & NVRTC))
+        return;
+    for (int i = 0; i < 2; i++) {
+        const answer *a = run(SOFT "doctor --cache-dir TMP/looked/at");
+        ck_assert_msg(a->code == 0 && strstr(a->out, "ok       cache") && strstr(a->out, "/looked/at"), "%s", a->out);
+        ck_assert_msg(strstr(a->out, "(nvrtc)") != NULL, "%s", a->out); /* it really compiles */
+    }
+    const answer *a = run(SOFT "doctor --cache-dir /dev/null/x");
+    ck_assert_msg(a->code == 0 && strstr(a->out, "warning  cache"), "%s", a->out);
+    ck_assert_ptr_nonnull(strstr(a->out, "Not a directory"));
+    ck_assert_ptr_nonnull(strstr(a->out, "or set KREGISTRY_CACHE_DIR to another, or to none."));
+    ck_assert_ptr_null(strstr(run(SOFT "doctor --no-cache")->out, "cache"));
+}
+END_TEST
+
 /* Advice is for what is wrong. */
 START_TEST(doctor_advises_the_sick)
 {
@@ -1319,6 +1336,7 @@ int main(void)
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
     tcase_add_loop_test(cases, json_without_memory, 0, 4);
     tcase_add_test(cases, embed_without_memory);
+    tcase_add_test(cases, doctor_looks_at_the_cache);
     tcase_add_test(cases, doctor_advises_the_sick);
     tcase_add_loop_test(cases, workers_end_with_their_parent, 0, 2);
     tcase_add_test(cases, softcuda_by_the_variable);
