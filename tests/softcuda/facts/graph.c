@@ -547,6 +547,13 @@ static CUdeviceptr pinned(void)
     return (CUdeviceptr)(uintptr_t)p;
 }
 
+static CUdeviceptr managed(void)
+{
+    CUdeviceptr p;
+    MUST(cuMemAllocManaged(&p, LARGE, CU_MEM_ATTACH_GLOBAL));
+    return p;
+}
+
 static void add_fill(CUgraph graph, CUcontext context, CUdeviceptr p)
 {
     CUgraphNode node;
@@ -609,6 +616,11 @@ FREED(copy_from_freed, large, cuMemFree_v2, false, add_copy_from)
 FREED(copy_from_freed_early, large, cuMemFree_v2, true, add_copy_from)
 FREED(copy_to_pinned_freed, pinned, free_pinned, false, add_copy_to)
 FREED(copy_from_pinned_freed, pinned, free_pinned, false, add_copy_from)
+FREED(copy_to_pinned_freed_early, pinned, free_pinned, true, add_copy_to)
+FREED(copy_to_managed_freed, managed, cuMemFree_v2, false, add_copy_to)
+FREED(copy_to_managed_freed_early, managed, cuMemFree_v2, true, add_copy_to)
+FREED(fill_pinned_freed, pinned, free_pinned, false, add_fill)
+FREED(fill_managed_freed, managed, cuMemFree_v2, false, add_fill)
 
 /* ---- host, child, empty, event ---- */
 
@@ -1231,6 +1243,11 @@ static const fact facts[] = {
     FACT(copy_from_freed_early),
     FACT(copy_to_pinned_freed),
     FACT(copy_from_pinned_freed),
+    FACT(copy_to_pinned_freed_early),
+    FACT(copy_to_managed_freed),
+    FACT(copy_to_managed_freed_early),
+    FACT(fill_pinned_freed),
+    FACT(fill_managed_freed),
     FACT(host_nodes),
     FACT(child_nodes),
     FACT(child_destroyed),

@@ -19,7 +19,7 @@
 
 IMAGE(linked);      /* k(u64, u32), which does nothing */
 IMAGE(relocatable); /* the same, of ptxas -c */
-IMAGE(caller);      /* k(u64), which calls twice, of ptxas -c */
+IMAGE(caller);      /* k(u64), which calls twice, and plain(), of ptxas -c */
 IMAGE(callee);      /* twice, of ptxas -c */
 
 static const char k_ptx[] = PTX(".visible .entry k(.param .u64 p, .param .u32 v) { ret; }\n");
@@ -206,6 +206,30 @@ LOADED(relocatable, relocatable)
 LOADED(relocatable_caller, caller)
 LOADED(relocatable_callee, callee)
 
+/* A kernel that needs nothing, beside one that needs what is not there. */
+static void relocatable_beside(void)
+{
+    CUmodule module;
+    CUlibrary library;
+    CUfunction f, found[2] = {NULL};
+    CUkernel kernel;
+    unsigned n = NO_SUCH;
+    begin();
+    bytes cubin = COPY(caller);
+    ASK(cuModuleLoadData(&module, cubin.at));
+    ASK(cuModuleGetFunction(&f, module, "plain"));
+    ASK(cuModuleGetFunctionCount(&n, module));
+    say(":%u", n);
+    ASK(cuModuleEnumerateFunctions(found, 2, module));
+    say(":%d%d", found[0] != NULL, found[1] != NULL);
+    ASK(cuLibraryLoadData(&library, cubin.at, NULL, NULL, 0, NULL, NULL, 0));
+    ASK(cuLibraryGetKernelCount(&n, library));
+    say(":%u", n);
+    ASK(cuLibraryGetModule(&module, library));
+    ASK(cuLibraryGetKernel(&kernel, library, "plain"));
+    ASK(cuKernelGetFunction(&f, kernel));
+}
+
 /* ---- linking ---- */
 
 typedef struct input {
@@ -257,20 +281,38 @@ LINKED(link_linked_twice, CUBIN(linked), CUBIN(linked))
 LINKED(link_linked_ptx, CUBIN(linked), TEXT(other_ptx))
 LINKED(link_ptx_linked, TEXT(other_ptx), CUBIN(linked))
 
+/* What a link made, linked again. */
+static void link_again(void)
+{
+    void *cubin = NULL;
+    size_t n_bytes = 0;
+    CUlinkState link;
+    begin();
+    MUST(cuLinkCreate_v2(0, NULL, NULL, &link));
+    MUST(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)k_ptx, sizeof k_ptx, "first", 0, NULL,
+                          NULL));
+    MUST(cuLinkComplete(link, &cubin, &n_bytes));
+    say(" %u", ((unsigned char *)cubin)[ELF_TYPE]);
+    link_inputs(&(input){CU_JIT_INPUT_CUBIN, cubin, n_bytes}, 1);
+}
+
 /* ---- fatbins ---- */
 
 enum {
     KIND_PTX = 1,
     KIND_ELF = 2,
     FLAGS = 0x11,
+    LZ4 = 0x2000,
+    ZSTD = 0x8000,
     SPECIFIC = 0x100000,
-    FAMILY = 0x200000,
+    FAMILY = 0x200000
 };
 
 typedef struct entry {
     unsigned kind, sm, isa; /* isa: of PTX, 70 for 7.0 */
     uint64_t flags;         /* besides those of every entry */
     bytes data;
+    size_t unpacked; /* 0: stored as it is */
 } entry;
 
 static void put(unsigned char *to, size_t at, uint64_t value, size_t n)
@@ -297,10 +339,12 @@ static void put_entry(unsigned char *to, const entry *e)
     put(to, 0x02, 0x0101, 2);
     put(to, 0x04, head_bytes(e), 4);
     put(to, 0x08, padded(e->data.n), 8);
+    put(to, 0x10, e->unpacked ? e->data.n : 0, 4);
     put(to, 0x18, e->isa ? e->isa % 10 : 8, 2);
     put(to, 0x1a, e->isa ? e->isa / 10 : 1, 2);
     put(to, 0x1c, e->sm, 4);
     put(to, 0x28, e->flags | FLAGS, 8);
+    put(to, 0x38, e->unpacked, 8);
     if (e->kind == KIND_PTX) {
         put(to, 0x14, ENTRY, 4);
         put(to, ENTRY, ENTRY + 8, 4); /* where the text of options is, which is empty */
@@ -330,16 +374,55 @@ static bytes fatbin(const entry *entries, size_t n)
     return made;
 }
 
+/* The bytes as one LZ4 block of literals alone. */
+static bytes in_lz4(bytes plain)
+{
+    bytes packed = {0, malloc(plain.n + plain.n / 255 + 16)};
+    if (!packed.at || plain.n < 15)
+        MUST(CUDA_ERROR_OUT_OF_MEMORY);
+    packed.at[packed.n++] = 0xf0;
+    size_t left = plain.n - 15;
+    for (; left >= 255; left -= 255)
+        packed.at[packed.n++] = 255;
+    packed.at[packed.n++] = (unsigned char)left;
+    memcpy(packed.at + packed.n, plain.at, plain.n);
+    packed.n += plain.n;
+    return packed;
+}
+
+/* The bytes as a zstd frame of one block that is stored. */
+static bytes in_zstd(bytes plain)
+{
+    enum { SINGLE_SEGMENT_OF_FOUR_BYTES = 0xa0, LAST = 1, HEAD = 12 };
+    bytes packed = {HEAD + plain.n, calloc(HEAD + plain.n, 1)};
+    if (!packed.at)
+        MUST(CUDA_ERROR_OUT_OF_MEMORY);
+    put(packed.at, 0, 0xfd2fb528, 4);
+    put(packed.at, 4, SINGLE_SEGMENT_OF_FOUR_BYTES, 1);
+    put(packed.at, 5, plain.n, 4);
+    put(packed.at, 9, plain.n << 3 | LAST, 3);
+    memcpy(packed.at + HEAD, plain.at, plain.n);
+    return packed;
+}
+
 static entry ptx_entry(const char *text, unsigned sm, unsigned isa)
 {
-    return (entry){KIND_PTX, sm, isa, 0, copy_of(text, strlen(text) + 1)};
+    return (entry){KIND_PTX, sm, isa, 0, copy_of(text, strlen(text) + 1), 0};
 }
 
 static entry cubin_entry(unsigned sm)
 {
     bytes cubin = COPY(linked);
     set_sm(cubin, sm);
-    return (entry){KIND_ELF, sm, 0, 0, cubin};
+    return (entry){KIND_ELF, sm, 0, 0, cubin, 0};
+}
+
+static entry packed(entry e, uint64_t how)
+{
+    e.unpacked = e.data.n;
+    e.flags |= how;
+    e.data = how == LZ4 ? in_lz4(e.data) : in_zstd(e.data);
+    return e;
 }
 
 #define LOAD(...)                                        \
@@ -351,10 +434,35 @@ static entry cubin_entry(unsigned sm)
 
 #define PTX_75 ptx_entry(k_ptx, 75, 70)
 
+static void fatbin_right(void)
+{
+    begin();
+    LOAD(PTX_75);
+    LOAD(cubin_entry(90));
+    LOAD(PTX_75, cubin_entry(90));
+    LOAD(PTX_75, ptx_entry(PTX_OF("8.0", "sm_90") K, 90, 80));
+    LOAD(cubin_entry(80), PTX_75);
+}
+
 static void fatbin_empty(void)
 {
     begin();
     load_both(fatbin(NULL, 0).at);
+}
+
+/* Kinds that there are and such as there are not. */
+static void fatbin_kinds(void)
+{
+    static const unsigned kinds[] = {0, 3, 4, 8, 16, 32, 64, 999};
+    begin();
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        say(" %u:", kinds[i]);
+        entry e = cubin_entry(90);
+        e.kind = kinds[i];
+        LOAD(e);
+        LOAD(e, PTX_75);
+        LOAD(PTX_75, e);
+    }
 }
 
 static void fatbin_other_machine(void)
@@ -378,16 +486,74 @@ static void fatbin_wrong_machine(void)
     e = cubin_entry(90);
     e.sm = 80;
     LOAD(e);
+    LOAD(e, PTX_75);
+    LOAD(ptx_entry(k_ptx, 100, 70));
+    LOAD(ptx_entry(PTX_OF("8.6", "sm_100") K, 75, 86));
+}
+
+/* PTX of a version that this driver does not know yet. */
+static void fatbin_newer_ptx(void)
+{
+    begin();
+    LOAD(ptx_entry(PTX_OF("9.9", "sm_75") K, 75, 99));
+    LOAD(ptx_entry(PTX_OF("9.9", "sm_90") K, 90, 99), PTX_75);
+    LOAD(PTX_75, ptx_entry(PTX_OF("9.9", "sm_90") K, 90, 99));
+    LOAD(ptx_entry(PTX_OF("9.9", "sm_75") K, 75, 99), PTX_75);
+    LOAD(PTX_75, ptx_entry(PTX_OF("9.9", "sm_75") K, 75, 99));
+    LOAD(ptx_entry(PTX_OF("9.9", "sm_90") K, 90, 99), cubin_entry(90));
+    LOAD(ptx_entry(k_ptx, 75, 99));
+    LOAD(ptx_entry(PTX_OF("9.9", "sm_75") K, 75, 70));
+}
+
+static void fatbin_packed(void)
+{
+    begin();
+    LOAD(packed(PTX_75, LZ4));
+    LOAD(packed(PTX_75, ZSTD));
+    LOAD(packed(cubin_entry(90), LZ4));
+    LOAD(packed(cubin_entry(90), ZSTD));
+    LOAD(packed(cubin_entry(90), ZSTD), packed(PTX_75, LZ4));
+}
+
+/* What is packed and not what it should be, and beside it what is right. */
+static void fatbin_packed_wrong(uint64_t how)
+{
+    begin();
+    entry e = packed(PTX_75, how);
+    e.data.n -= 8;
+    LOAD(e);
+    e = packed(PTX_75, how);
+    e.data.at[0] ^= 0xff;
+    LOAD(e);
+    LOAD(e, ptx_entry(PTX_OF("6.3", "sm_70") K, 70, 63));
+    e = packed(PTX_75, how);
+    e.unpacked += 8;
+    LOAD(e);
+}
+
+static void fatbin_lz4_wrong(void)
+{
+    fatbin_packed_wrong(LZ4);
+}
+
+static void fatbin_zstd_wrong(void)
+{
+    fatbin_packed_wrong(ZSTD);
 }
 
 /* What is no code in the entry that is chosen, and beside it what is right. */
 static void fatbin_damaged(void)
 {
     begin();
-    entry cubin = cubin_entry(90);
+    entry cubin = cubin_entry(90), ptx = ptx_entry("no PTX at all", 90, 80),
+          wrong = ptx_entry(PTX_OF("7.0", "sm_75") "frobnicate;\n", 75, 70);
     cubin.data.at[0] = 'x';
     LOAD(cubin);
     LOAD(cubin, PTX_75);
+    LOAD(ptx);
+    LOAD(ptx, PTX_75);
+    LOAD(wrong);
+    LOAD(wrong, cubin_entry(90));
 }
 
 /* sm_90a: what the entry says of it, and what the cubin. */
@@ -401,12 +567,16 @@ static void fatbin_specific(void)
             e.flags = told ? SPECIFIC : 0;
             LOAD(e);
         }
-    entry cubin = cubin_entry(90);
-    cubin.flags = SPECIFIC;
+    entry cubin = cubin_entry(90), ptx = ptx_entry(PTX_OF("8.0", "sm_90a") K, 90, 80);
+    cubin.flags = ptx.flags = SPECIFIC;
     set_specific(cubin.data, 1);
     LOAD(cubin, cubin_entry(90));
     LOAD(cubin_entry(90), cubin);
     LOAD(cubin, PTX_75);
+    LOAD(ptx);
+    LOAD(ptx, PTX_75);
+    ptx.flags = 0;
+    LOAD(ptx);
 }
 
 /* PTX for what this device is not: another one alone, another family. */
@@ -419,6 +589,11 @@ static void fatbin_foreign_ptx(void)
     family.flags = FAMILY;
     LOAD(other);
     LOAD(family);
+    LOAD(other, PTX_75);
+    LOAD(family, PTX_75);
+    load_both(PTX_OF("8.0", "sm_90a") K);
+    load_both(PTX_OF("8.6", "sm_100a") K);
+    load_both(PTX_OF("8.8", "sm_100f") K);
 }
 
 /* A newer toolkit's cubin, a relocatable one: beside PTX. */
@@ -446,6 +621,22 @@ static void fatbin_caller_beside_ptx(void)
     LOAD(e);
 }
 
+/* The header: its size and version. */
+static void fatbin_header(void)
+{
+    begin();
+    const entry one[] = {PTX_75, cubin_entry(90)};
+    for (unsigned version = 0; version < 4; version++) {
+        bytes made = fatbin(one, COUNT(one));
+        put(made.at, 4, version, 2);
+        say(" %u:", version);
+        load_both(made.at);
+    }
+    bytes first = fatbin(one, 1), both = copy_of(first.at, first.n * 2);
+    memcpy(both.at + first.n, first.at, first.n);
+    load_both(both.at);
+}
+
 static const fact facts[] = {
     FACT(cubin_note),
     FACT(cubin_record),
@@ -462,17 +653,26 @@ static const fact facts[] = {
     FACT(relocatable_caller_library),
     FACT(relocatable_callee_module),
     FACT(relocatable_callee_library),
+    FACT(relocatable_beside),
     FACT(link_linked),
+    FACT(link_again),
     FACT(link_linked_twice),
     FACT(link_linked_ptx),
     FACT(link_ptx_linked),
+    FACT(fatbin_right),
     FACT(fatbin_empty),
+    FACT(fatbin_kinds),
     FACT(fatbin_other_machine),
     FACT(fatbin_wrong_machine),
+    FACT(fatbin_newer_ptx),
+    FACT(fatbin_packed),
+    FACT(fatbin_lz4_wrong),
+    FACT(fatbin_zstd_wrong),
     FACT(fatbin_damaged),
     FACT(fatbin_specific),
     FACT(fatbin_foreign_ptx),
     FACT(fatbin_beside_ptx),
     FACT(fatbin_caller_beside_ptx),
+    FACT(fatbin_header),
 };
 FACTS_MAIN(facts)
