@@ -25,7 +25,7 @@ typedef struct copy_work {
     extent extent;
     const sc_device *device;
     bool to_pageable, from_pageable;
-    atomic_bool by_host; /* one of the sides is the host's, or has been taken for it */
+    atomic_bool by_host; /* of a graph: one of the sides is the host's, or has been taken for it */
     void *staged; /* what pageable host memory held when the call was made; NULL: read it when it runs */
 } copy_work;
 
@@ -87,8 +87,8 @@ static bool is_gone(const sc_device *device, const copy_plane *plane, extent e)
 /* Pinned or registered. */
 static bool is_host(uint64_t address)
 {
-    sc_allocation found;
-    return sc_memory_find(address, &found) && found.ordinal == SC_HOST_ORDINAL;
+    const sc_block *block = sc_block_around(address);
+    return block && (block->kind == SC_BLOCK_HOST || block->kind == SC_BLOCK_REGISTERED);
 }
 
 static bool is_copy_gone(const copy_work *copy)
@@ -133,9 +133,7 @@ static CUresult copy(copy_plane to, copy_plane from, extent e, sc_stream *stream
     copy_work *work = sc_work_create(sizeof *work, CU_GRAPH_NODE_TYPE_MEMCPY, run_copy, finish_copy);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *work = (copy_work){work->work, to,          from,          e,
-                        device,     to_pageable, from_pageable, is_host(to.start) || is_host(from.start),
-                        NULL};
+    *work = (copy_work){work->work, to, from, e, device, to_pageable, from_pageable, false, NULL};
     if (from_pageable && !wait && !to_pageable && !sc_stream_is_captured(stream))
         work->staged = malloc(e.width * e.height * e.depth);
     if (work->staged)
@@ -580,8 +578,10 @@ CUresult sc_work_instantiate(sc_work *work)
 {
     if (work && work->run == run_fill && is_fill_gone((const fill_work *)work))
         return CUDA_ERROR_INVALID_VALUE;
-    if (work && work->run == run_copy && is_copy_gone((const copy_work *)work))
-        ((copy_work *)work)->by_host = true;
+    if (work && work->run == run_copy) {
+        copy_work *copy = (copy_work *)work;
+        copy->by_host = is_host(copy->to.start) || is_host(copy->from.start) || is_copy_gone(copy);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -554,7 +554,8 @@ struct sc_function {
     sc_object object; /* context: the module's */
     sc_module *module;
     const char *name;
-    int index; /* in the program, -1: cannot be executed */
+    int index;    /* in the program, -1: cannot be executed */
+    bool is_open; /* asks for what only a linker could give: counted, and not found by its name */
     int registers;
     int bound, max_threads; /* by the kernel's directives; by its registers too */
     size_t shared_bytes, const_bytes, local_bytes;

@@ -393,13 +393,19 @@ static exec_node *find_node(CUgraphExec handle, CUgraphNode node_handle, CUgraph
 }
 
 /* Consumes the work. */
-static void set_work(exec_node *node, sc_work *work)
+static CUresult set_work(exec_node *node, sc_work *work)
 {
+    CUresult result = sc_work_instantiate(work);
+    if (result) {
+        sc_work_release(work);
+        return result;
+    }
     sc_lock();
     sc_work *old = node->work;
     node->work = work;
     sc_work_release(old);
     sc_unlock();
+    return CUDA_SUCCESS;
 }
 
 API(cuGraphExecKernelNodeSetParams_v2, CUgraphExec exec, CUgraphNode handle,
@@ -414,8 +420,7 @@ API(cuGraphExecKernelNodeSetParams_v2, CUgraphExec exec, CUgraphNode handle,
     bool cooperative = sc_launch_is_cooperative(node->work);
     sc_unlock();
     TRY(sc_launch_node(params, cooperative, &work));
-    set_work(node, work);
-    return CUDA_SUCCESS;
+    return set_work(node, work);
 }
 
 /* Before CUDA 12 the structure ended before `kern`. */
@@ -446,8 +451,7 @@ API(cuGraphExecMemcpyNodeSetParams, CUgraphExec exec, CUgraphNode handle, const 
     if (!good)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_copy_node(params, context, &work));
-    set_work(node, work);
-    return CUDA_SUCCESS;
+    return set_work(node, work);
 }
 
 API(cuGraphExecMemsetNodeSetParams, CUgraphExec exec, CUgraphNode handle,
@@ -459,8 +463,7 @@ API(cuGraphExecMemsetNodeSetParams, CUgraphExec exec, CUgraphNode handle,
     if (!node || !params)
         return CUDA_ERROR_INVALID_VALUE;
     TRY(sc_fill_node(params, context, &work));
-    set_work(node, work);
-    return CUDA_SUCCESS;
+    return set_work(node, work);
 }
 
 API(cuGraphExecHostNodeSetParams, CUgraphExec exec, CUgraphNode handle, const CUDA_HOST_NODE_PARAMS *params)
@@ -472,8 +475,7 @@ API(cuGraphExecHostNodeSetParams, CUgraphExec exec, CUgraphNode handle, const CU
     sc_work *work = sc_host_work_create(params->fn, params->userData);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    set_work(node, work);
-    return CUDA_SUCCESS;
+    return set_work(node, work);
 }
 
 static CUresult set_event(CUgraphExec exec, CUgraphNode handle, CUgraphNodeType type, CUevent event_handle)
@@ -486,8 +488,7 @@ static CUresult set_event(CUgraphExec exec, CUgraphNode handle, CUgraphNodeType 
     sc_work *work = sc_event_work_create(event, type);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    set_work(node, work);
-    return CUDA_SUCCESS;
+    return set_work(node, work);
 }
 
 API(cuGraphExecEventRecordNodeSetEvent, CUgraphExec exec, CUgraphNode node, CUevent event)

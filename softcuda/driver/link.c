@@ -95,14 +95,13 @@ static CUresult add_symbols(sc_link *link, const ptx_module *ptx, const char *in
 }
 
 /* The text must be PTX by itself; what it leaves open is judged when the link is complete. */
-static CUresult add_text(sc_link *link, const char *text, size_t bytes, const char *name,
-                         const ptx_options *options, const sc_jit *jit)
+static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const char *name, const sc_jit *jit)
 {
     ptx_problem problem = {0};
     ptx_module *ptx = NULL;
     CUresult result = CUDA_SUCCESS;
     bytes = strnlen(text, bytes);
-    if (!kr__ptx_parse(text, bytes, options, &ptx, &problem)) {
+    if (!kr__ptx_parse(text, bytes, &(ptx_options){.max_isa = sc_driver_isa()}, &ptx, &problem)) {
         result = problem.kind == PTX_PROBLEM_NOT_PTX   ? CUDA_ERROR_INVALID_IMAGE
                  : problem.kind == PTX_PROBLEM_VERSION ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
                                                        : CUDA_ERROR_INVALID_PTX;
@@ -119,11 +118,6 @@ static CUresult add_text(sc_link *link, const char *text, size_t bytes, const ch
     return result;
 }
 
-static CUresult add_ptx(sc_link *link, const char *text, size_t bytes, const char *name, const sc_jit *jit)
-{
-    return add_text(link, text, bytes, name, &(ptx_options){.max_isa = sc_driver_isa()}, jit);
-}
-
 static bool is_linked(const void *image, size_t bytes)
 {
     kr__cubin *cubin;
@@ -134,21 +128,13 @@ static bool is_linked(const void *image, size_t bytes)
     return linked;
 }
 
-/* What an earlier link made holds all of its texts. Other linked code is not linked again, and that of a
- * compiler for a linker cannot be here. */
-static CUresult add_cubin(sc_link *link, const void *image, size_t bytes, const char *name, const sc_jit *jit)
+/* What is linked is not linked again, and what a compiler makes for a linker cannot be here. */
+static CUresult add_cubin(const void *image, size_t bytes)
 {
-    const void *ptx;
-    size_t ptx_bytes;
     kr_image_kind kind;
     if (kr__image_kind(image, bytes, &kind, NULL) || kind != KR_IMAGE_CUBIN)
         return CUDA_ERROR_INVALID_IMAGE;
-    if (kr__cubin_section(image, bytes, SC_PTX_SECTION, &ptx, &ptx_bytes))
-        return add_text(link, ptx, ptx_bytes, name, &(ptx_options){.linked = true}, jit);
-    if (is_linked(image, bytes))
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    sc_say("cannot link machine code without its PTX");
-    return CUDA_ERROR_NOT_SUPPORTED;
+    return is_linked(image, bytes) ? CUDA_ERROR_NO_BINARY_FOR_GPU : sc_lacks("linking machine code");
 }
 
 static CUresult add_fatbin(sc_link *link, const void *image, size_t bytes, const char *name,
@@ -247,7 +233,7 @@ static CUresult add_input(sc_link *link, CUjitInputType type, const void *data, 
     case CU_JIT_INPUT_PTX:
         return add_ptx(link, data, bytes, name, jit);
     case CU_JIT_INPUT_CUBIN:
-        return add_cubin(link, data, bytes, name, jit);
+        return add_cubin(data, bytes);
     case CU_JIT_INPUT_FATBINARY:
         return add_fatbin(link, data, bytes, name, jit);
     case CU_JIT_INPUT_LIBRARY: /* gives what the others ask for; what then is missing is told at the end */

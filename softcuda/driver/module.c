@@ -44,8 +44,6 @@ typedef struct loader {
 static CUresult problem_code(const ptx_problem *problem)
 {
     switch (problem->kind) {
-    case PTX_PROBLEM_NOT_PTX:
-        return CUDA_ERROR_INVALID_IMAGE;
     case PTX_PROBLEM_VERSION:
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     case PTX_PROBLEM_MEMORY:
@@ -90,6 +88,11 @@ static CUresult refuse_target(const loader *load, const ptx_module *ptx)
     return CUDA_ERROR_INVALID_PTX;
 }
 
+static bool ptx_runs(const ptx_module *ptx, const sc_device *device)
+{
+    return ptx->address_bits == 64 && runs(KR_IMAGE_PTX, cc_of(ptx->sm, ptx->suffix), device);
+}
+
 static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx_module **ret_ptx)
 {
     ptx_problem problem = {0};
@@ -98,8 +101,7 @@ static CUresult read_ptx(const loader *load, const char *text, size_t bytes, ptx
     const ptx_options options = {.max_isa = load->for_cubin ? 0 : sc_driver_isa(), .linked = load->for_cubin};
     if (!kr__ptx_parse(text, bytes, &options, &ptx, &problem))
         result = refuse_ptx(load, &problem);
-    else if (ptx->address_bits != 64 ||
-             !runs(KR_IMAGE_PTX, cc_of(ptx->sm, ptx->suffix), load->context->device))
+    else if (!ptx_runs(ptx, load->context->device))
         result = refuse_target(load, ptx);
     if (result)
         kr__ptx_module_free(&ptx);
@@ -127,9 +129,15 @@ static CUresult load_ptx(const loader *load, const char *text, size_t bytes)
 }
 
 /* Beside a cubin, PTX that cannot be executed is no reason not to load; launching then says why. */
-static void load_ptx_of_cubin(const loader *load, const char *text, size_t bytes)
+static CUresult refuse_ptx_of_cubin(const loader *load, CUresult why, const char *log)
 {
     sc_module *module = load->module;
+    kr__format(module->refusal, sizeof module->refusal, "its PTX was refused (%d): %s", (int)why, log);
+    return CUDA_SUCCESS;
+}
+
+static void load_ptx_of_cubin(const loader *load, const char *text, size_t bytes)
+{
     char log[400] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -138,12 +146,21 @@ static void load_ptx_of_cubin(const loader *load, const char *text, size_t bytes
     quiet.jit = &(sc_jit){2, options, values};
     CUresult result = load_ptx(&quiet, text, bytes);
     if (result)
-        kr__format(module->refusal, sizeof module->refusal, "its PTX was refused (%d): %s", (int)result, log);
+        refuse_ptx_of_cubin(load, result, log);
 }
 
 static CUresult corrupt_or_memory(kr_status status)
 {
     return status == KR_OUT_OF_HOST_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+}
+
+/* What is packed in a fatbin, as it was: malloc'ed. */
+static CUresult unpack(const kr__fatbin_entry *entry, char **ret_data, size_t *ret_bytes)
+{
+    const kr_status status = kr__fatbin_unpack(entry, ret_data, ret_bytes, NULL);
+    return status == KR_CORRUPT              ? CUDA_ERROR_UNKNOWN
+           : status == KR_OUT_OF_HOST_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                             : CUDA_SUCCESS;
 }
 
 /* A function of its own, as the next reader is: an error is large, and a caller's stack may be small. */
@@ -220,9 +237,7 @@ static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
     char *data;
     size_t bytes;
     if (cubin) {
-        kr_status status = kr__fatbin_unpack(cubin, &data, &bytes, NULL);
-        if (status)
-            return corrupt_or_memory(status);
+        TRY(unpack(cubin, &data, &bytes));
         result = load_cubin(load, data, bytes);
         if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
             result = CUDA_ERROR_INVALID_SOURCE; /* the entry says that it is for this one */
@@ -230,9 +245,9 @@ static CUresult load_entries(const loader *load, const kr__fatbin *fatbin)
     }
     if (result || !ptx || load->module->program)
         return result;
-    kr_status status = kr__fatbin_unpack(ptx, &data, &bytes, NULL);
-    if (status)
-        return corrupt_or_memory(status);
+    result = unpack(ptx, &data, &bytes);
+    if (result)
+        return cubin ? refuse_ptx_of_cubin(load, result, "it does not unpack") : result;
     if (cubin)
         load_ptx_of_cubin(load, data, bytes);
     else
@@ -375,6 +390,16 @@ static bool is_lazy(void)
     return !mode || strcmp(mode, "EAGER") != 0;
 }
 
+/* Does a relocatable cubin's kernel ask for what only a linker could give? */
+static bool is_open(const kr__cubin *cubin, const kr_image_kernel *kernel)
+{
+    const size_t number = (size_t)(kernel - cubin->kernels);
+    for (size_t i = 0; i < cubin->n_references; i++)
+        if (cubin->references[i].kernel == number && !sc_is_builtin(cubin->references[i].function))
+            return true;
+    return false;
+}
+
 static CUresult add_function(const loader *load, const kr_image_kernel *kernel, const sc_kernel_facts *facts,
                              int index)
 {
@@ -389,6 +414,7 @@ static CUresult add_function(const loader *load, const kr_image_kernel *kernel, 
     }
     function->module = module;
     function->index = kernel && facts && !same_params(kernel, facts) ? -1 : index;
+    function->is_open = kernel && is_open(module->cubin, kernel);
     function->name = kernel ? kernel->name : facts->name;
     if (kernel)
         describe_by_cubin(function, module->cubin, kernel);
@@ -407,15 +433,6 @@ static CUresult add_function(const loader *load, const kr_image_kernel *kernel, 
     return CUDA_SUCCESS;
 }
 
-/* Does a relocatable cubin's kernel ask for what only a linker could give? The driver loads the rest. */
-static bool is_open(const kr__cubin *cubin, size_t kernel)
-{
-    for (size_t i = 0; i < cubin->n_references; i++)
-        if (cubin->references[i].kernel == kernel && !sc_is_builtin(cubin->references[i].function))
-            return true;
-    return false;
-}
-
 static CUresult add_functions(const loader *load)
 {
     sc_module *module = load->module;
@@ -426,8 +443,6 @@ static CUresult add_functions(const loader *load)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < n; i++) {
         const kr_image_kernel *kernel = module->cubin ? &module->cubin->kernels[i] : NULL;
-        if (kernel && is_open(module->cubin, i))
-            continue;
         int index = kernel ? (program ? sc_program_find(program, kernel->name) : -1) : (int)i;
         TRY(add_function(load, kernel, index < 0 ? NULL : sc_program_kernel(program, (size_t)index), index));
     }
@@ -531,7 +546,7 @@ CUresult sc_module_file(const char *path, char **ret_data, size_t *ret_bytes)
 sc_function *sc_module_function(sc_module *module, const char *name)
 {
     for (size_t i = 0; i < module->n_functions; i++)
-        if (strcmp(module->functions[i]->name, name) == 0)
+        if (!module->functions[i]->is_open && strcmp(module->functions[i]->name, name) == 0)
             return module->functions[i];
     return NULL;
 }
@@ -675,6 +690,14 @@ API(cuModuleGetLoadingMode, int *mode)
 
 /* ---- names alone ---- */
 
+static bool ptx_runs_somewhere(const ptx_module *ptx)
+{
+    for (int i = 0; i < sc_n_devices; i++)
+        if (ptx_runs(ptx, &sc_devices[i]))
+            return true;
+    return false;
+}
+
 static CUresult names_of_ptx(const char *text, size_t bytes, kr__text *names, size_t *n)
 {
     ptx_problem problem = {0};
@@ -686,6 +709,7 @@ static CUresult names_of_ptx(const char *text, size_t bytes, kr__text *names, si
         for (const ptx_function *f = ptx->functions; f; f = f->next)
             if (f->is_entry && ++*n)
                 kr__text_add_bytes(names, f->name, strlen(f->name) + 1);
+        result = ptx_runs_somewhere(ptx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
         kr__ptx_module_free(&ptx);
     }
     kr__text_free(&problem.log);
@@ -724,9 +748,7 @@ static CUresult names_of_entries(const kr__fatbin *fatbin, kr__text *names, size
     const kr__fatbin_entry *entry = choose_for_any(fatbin);
     if (!entry)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    const kr_status status = kr__fatbin_unpack(entry, &data, &bytes, NULL);
-    if (status)
-        return corrupt_or_memory(status);
+    TRY(unpack(entry, &data, &bytes));
     CUresult result = entry->kind == KR_IMAGE_PTX ? names_of_ptx(data, bytes, names, n)
                                                   : names_of_cubin(data, bytes, false, names, n);
     free(data);

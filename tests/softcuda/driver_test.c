@@ -1072,21 +1072,18 @@ static const char asking_ptx[] =
 static const char strong_ptx[] = ANSWERING_PTX(".visible", ".visible"),
                   weak_ptx[] = ANSWERING_PTX(".weak", "");
 
-/* Links two images and what that made once more by itself, and runs it. */
-static void check_link(CUjitInputType type, const void *first, size_t first_bytes, const char *second,
-                       const uint32_t *expected)
+/* Links two texts and runs what that made. */
+static void check_link(const char *first, const char *second, const uint32_t *expected)
 {
     CUlinkState link;
     void *cubin;
     size_t bytes;
     OK(cuLinkCreate_v2(0, NULL, NULL, &link));
-    OK(cuLinkAddData_v2(link, type, (void *)(uintptr_t)first, first_bytes, "first", 0, NULL, NULL));
-    if (second)
-        OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)second, strlen(second), "second", 0,
-                            NULL, NULL));
+    OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)first, strlen(first), "first", 0, NULL,
+                        NULL));
+    OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)second, strlen(second), "second", 0, NULL,
+                        NULL));
     OK(cuLinkComplete(link, &cubin, &bytes));
-    if (second)
-        check_link(CU_JIT_INPUT_CUBIN, cubin, bytes, NULL, expected);
     CUdeviceptr p = zeros(4), common;
     CUmodule module;
     CUfunction k;
@@ -1105,10 +1102,10 @@ START_TEST(the_strongest_definition_counts)
 {
     start("sm_90");
     static const uint32_t of_strong[] = {200, 1, 2, 20}, of_first[] = {100, 1, 2, 10};
-    check_link(CU_JIT_INPUT_PTX, asking_ptx, strlen(asking_ptx), strong_ptx, of_strong);
-    check_link(CU_JIT_INPUT_PTX, strong_ptx, strlen(strong_ptx), asking_ptx, of_strong);
-    check_link(CU_JIT_INPUT_PTX, asking_ptx, strlen(asking_ptx), weak_ptx, of_first);
-    check_link(CU_JIT_INPUT_PTX, weak_ptx, strlen(weak_ptx), asking_ptx, of_strong);
+    check_link(asking_ptx, strong_ptx, of_strong);
+    check_link(strong_ptx, asking_ptx, of_strong);
+    check_link(asking_ptx, weak_ptx, of_first);
+    check_link(weak_ptx, asking_ptx, of_strong);
 
     /* In one text a name is defined once, and two texts do not make one. */
     CUmodule module;
@@ -1265,6 +1262,40 @@ START_TEST(ptx_for_a_cubin_may_be_newer_than_the_driver)
     IS(UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&module, new)); /* by itself it is too new */
     OK(cuLinkDestroy(link));
     free(fatbin);
+}
+END_TEST
+
+/* What a real driver crashes on (wrong zstd it answers with 999): LZ4 that is none, and a cubin that is said
+ * to be LTO-IR. Beside a cubin, PTX that does not unpack is not looked at before a launch. */
+START_TEST(entries_that_are_not_what_they_say)
+{
+    enum { FIRST = 16, AT_PAYLOAD = 0x08, AT_PACKED = 0x10, AT_FLAGS = 0x28, AT_UNPACKED = 0x38, LZ4 = 0x20 };
+    start("sm_90");
+    size_t bytes;
+    char *cubin = link_two(&bytes);
+    ((char *)memmem(cubin, bytes, ".softcuda.ptx", 13))[1] = 'S';
+    kr__fatbin_part parts[] = {{KR_IMAGE_PTX, {7, 5, 0}, 65, callee_ptx, sizeof callee_ptx},
+                               {KR_IMAGE_CUBIN, {9, 0, 0}, 0, cubin, bytes}};
+    for (size_t n = 1; n <= 2; n++) {
+        char *fatbin;
+        CUmodule module;
+        ck_assert_int_eq(kr__fatbin_write(parts, n, (void **)&fatbin, &bytes, NULL), KR_OK);
+        fatbin[FIRST + AT_FLAGS + 1] |= LZ4;
+        memcpy(fatbin + FIRST + AT_PACKED, fatbin + FIRST + AT_PAYLOAD, 4);
+        memcpy(fatbin + FIRST + AT_UNPACKED, fatbin + FIRST + AT_PAYLOAD, 8);
+        if (n == 1)
+            IS(UNKNOWN, cuModuleLoadData(&module, fatbin));
+        else
+            IS(NOT_SUPPORTED, cuLaunchKernel(load(fatbin, "k"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        free(fatbin);
+    }
+    char *fatbin;
+    CUmodule module;
+    ck_assert_int_eq(kr__fatbin_write(&parts[1], 1, (void **)&fatbin, &bytes, NULL), KR_OK);
+    fatbin[FIRST] = 8;
+    IS(NO_BINARY_FOR_GPU, cuModuleLoadData(&module, fatbin));
+    free(fatbin);
+    free(cubin);
 }
 END_TEST
 
@@ -2075,6 +2106,7 @@ int main(void)
         what_cannot_be_linked_fails_the_link,
         fatbin_choice,
         ptx_for_a_cubin_may_be_newer_than_the_driver,
+        entries_that_are_not_what_they_say,
         damaged_images_do_no_harm,
         launches_are_checked,
         registers_limit_blocks,

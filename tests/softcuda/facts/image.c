@@ -450,10 +450,10 @@ static void fatbin_empty(void)
     load_both(fatbin(NULL, 0).at);
 }
 
-/* Kinds that there are and such as there are not. */
+/* Kinds that are not known. A real driver crashes on a cubin that is said to be LTO-IR: it is not asked. */
 static void fatbin_kinds(void)
 {
-    static const unsigned kinds[] = {0, 3, 4, 8, 16, 32, 64, 999};
+    static const unsigned kinds[] = {0, 3, 4};
     begin();
     for (size_t i = 0; i < COUNT(kinds); i++) {
         say(" %u:", kinds[i]);
@@ -515,30 +515,21 @@ static void fatbin_packed(void)
     LOAD(packed(cubin_entry(90), ZSTD), packed(PTX_75, LZ4));
 }
 
-/* What is packed and not what it should be, and beside it what is right. */
-static void fatbin_packed_wrong(uint64_t how)
+/* What is packed and not what it should be, and beside it what is right. A real driver crashes on such LZ4:
+ * it is not asked. */
+static void fatbin_zstd_wrong(void)
 {
     begin();
-    entry e = packed(PTX_75, how);
+    entry e = packed(PTX_75, ZSTD);
     e.data.n -= 8;
     LOAD(e);
-    e = packed(PTX_75, how);
+    e = packed(PTX_75, ZSTD);
     e.data.at[0] ^= 0xff;
     LOAD(e);
     LOAD(e, ptx_entry(PTX_OF("6.3", "sm_70") K, 70, 63));
-    e = packed(PTX_75, how);
+    e = packed(PTX_75, ZSTD);
     e.unpacked += 8;
     LOAD(e);
-}
-
-static void fatbin_lz4_wrong(void)
-{
-    fatbin_packed_wrong(LZ4);
-}
-
-static void fatbin_zstd_wrong(void)
-{
-    fatbin_packed_wrong(ZSTD);
 }
 
 /* What is no code in the entry that is chosen, and beside it what is right. */
@@ -666,7 +657,6 @@ static const fact facts[] = {
     FACT(fatbin_wrong_machine),
     FACT(fatbin_newer_ptx),
     FACT(fatbin_packed),
-    FACT(fatbin_lz4_wrong),
     FACT(fatbin_zstd_wrong),
     FACT(fatbin_damaged),
     FACT(fatbin_specific),
