@@ -519,7 +519,8 @@ static stage address_value(verdict *v, const ptx_operand *operand)
         return fail(v, OPERANDS, "Argument 1 of instruction '%s.to': must be register", v->title);
     if (v->instr->op != PTX_OP_CVTA && v->instr->op != PTX_OP_MAPA && v->instr->op != PTX_OP_GETCTARANK)
         return mismatch(v);
-    if (operand->function || !space_agrees(v->instr->space, operand->variable))
+    const ptx_space space = v->instr->op == PTX_OP_CVTA ? v->instr->space : PTX_SPACE_SHARED;
+    if (operand->function || !space_agrees(space, operand->variable))
         return fail(v, SPACES, "State space mismatch between instruction and address in instruction '%s'",
                     v->title);
     return RIGHT;
@@ -575,6 +576,13 @@ static stage move_source(verdict *v, const ptx_operand *operand)
         return source(v, operand, 1, type, false);
     if (operand->variable && operand->variable->space == PTX_SPACE_PARAM && !operand->variable->is_parameter)
         return fail(v, OPERANDS, "Illegal to take address of parameter '%s'", operand->variable->name);
+    if (operand->variable && operand->variable->type >= PTX_TEXREF && type != PTX_U64)
+        return fail(v, OPERANDS, "Indirect access to texture requires .u64 type");
+    if (operand->function && operand->offset)
+        return mismatch(v);
+    if (operand->variable && operand->variable->space == PTX_SPACE_GLOBAL && !operand->offset &&
+        kr__ptx_type_bytes(type) == 4)
+        return fail(v, OPERANDS, "32-bit address of '%s' with .address_size 64", operand->variable->name);
     return (is_integer(type) || is(bit_types, type)) && kr__ptx_type_bytes(type) >= 4 ? RIGHT : mismatch(v);
 }
 

@@ -118,11 +118,11 @@ bool kr__ptx_parameters(ptx_parser *p, ptx_function *function, bool returns, boo
     return true;
 }
 
-/* One to three numbers, those left out 1. */
-static bool triple(ptx_parser *p, const char *name, unsigned to[3])
+/* One to `most` numbers, those left out 1. */
+static bool numbers(ptx_parser *p, const char *name, unsigned to[3], size_t most)
 {
     to[0] = to[1] = to[2] = 1;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < most; i++) {
         int64_t value;
         const unsigned line = p->token.line;
         if (i && !kr__ptx_accept(p, ','))
@@ -160,27 +160,27 @@ static bool directives(ptx_parser *p, ptx_function *function)
     unsigned minimum[3] = {0}, maxnreg[3] = {0}, rank[3] = {0};
     const struct {
         const char *text;
-        unsigned *to; /* NULL: says nothing more */
-        uint8_t isa, sm;
+        unsigned *to;
+        uint8_t most, isa, sm; /* numbers; since when */
     } words[] = {
-        {".maxntid", function->maxntid, 0, 0},
-        {".reqntid", function->reqntid, 0, 0},
-        {".reqnctapercluster", function->reqnctapercluster, 78, 90},
-        {".minnctapersm", minimum, 0, 0},
-        {".maxnreg", maxnreg, 0, 0},
-        {".maxclusterrank", rank, 78, 90},
-        {".explicitcluster", NULL, 78, 90},
-        {".blocksareclusters", NULL, 90, 90},
+        {".maxntid", function->maxntid, 3, 0, 0},
+        {".reqntid", function->reqntid, 3, 0, 0},
+        {".reqnctapercluster", function->reqnctapercluster, 3, 78, 90},
+        {".minnctapersm", minimum, 1, 0, 0},
+        {".maxnreg", maxnreg, 1, 0, 0},
+        {".maxclusterrank", rank, 1, 78, 90},
+        {".explicitcluster", NULL, 0, 78, 90},
+        {".blocksareclusters", NULL, 0, 90, 90},
     };
     ptx_mark **last = &function->pragmas;
     while (p->token.kind == PTX_TOKEN_DOTTED) {
         size_t i = 0;
         while (i < KR_COUNT(words) && !kr__ptx_at_dotted(p, words[i].text))
             i++;
-        if (i < KR_COUNT(words)) {
+        if (i < KR_COUNT(words) && function->is_entry) {
             kr__ptx_has(p, p->token.line, words[i].text, words[i].isa, words[i].sm);
             kr__ptx_advance(p);
-            if (words[i].to && !triple(p, words[i].text, words[i].to))
+            if (words[i].to && !numbers(p, words[i].text, words[i].to, words[i].most))
                 return false;
             function->explicitcluster |= !strcmp(words[i].text, ".explicitcluster");
             function->blocksareclusters |= !strcmp(words[i].text, ".blocksareclusters");
@@ -331,6 +331,8 @@ static bool unified(ptx_parser *p, ptx_function *function)
 void kr__ptx_function(ptx_parser *p, ptx_linkage linkage)
 {
     ptx_function head = {.is_entry = kr__ptx_at_dotted(p, ".entry"), .linkage = linkage};
+    if (head.is_entry && linkage == PTX_LINK_COMMON)
+        kr__ptx_syntax_error(p);
     kr__ptx_advance(p);
     if (!head.is_entry && !unified(p, &head))
         return;

@@ -20,14 +20,14 @@ static int hex_digit(int c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool is_word_start(int c)
-{
-    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '$' || c == '%';
-}
-
 static bool is_word(int c)
 {
-    return is_word_start(c) || is_digit(c);
+    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '$' || is_digit(c);
+}
+
+static bool is_word_start(int c)
+{
+    return c == '%' || (is_word(c) && !is_digit(c));
 }
 
 static int peek(const ptx_lexer *lexer, size_t ahead)
@@ -221,8 +221,9 @@ void kr__ptx_next_token(ptx_lexer *lexer, ptx_token *token)
         return;
     if (is_word_start(c) && (c != '%' || is_word(peek(lexer, 1)))) {
         token->kind = PTX_TOKEN_WORD;
-        while (is_word(peek(lexer, 0)))
+        do
             lexer->at++;
+        while (is_word(peek(lexer, 0)));
         lexer->word_end = lexer->at;
     } else if (c == '.' && (is_word_start(peek(lexer, 1)) ||
                             (is_digit(peek(lexer, 1)) && lexer->word_end == lexer->at))) {

@@ -82,15 +82,6 @@ static void file(ptx_parser *p)
     p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }
 
-static void section_label(ptx_parser *p, const ptx_token *token)
-{
-    const uint32_t hash = kr__ptx_hash(token->text);
-    kr__ptx_has(p, token->line, "Defining labels in .section", 70, 0);
-    if (!kr__ptx_find_name(&p->section_labels, token->text, hash) &&
-        !kr__ptx_add_name(&p->module->arena, &p->section_labels, token->text, hash, PTX_NAME_LABEL))
-        kr__ptx_no_memory(p);
-}
-
 /* Of functions that .loc says were inlined. */
 static void check_function_names(ptx_parser *p)
 {
@@ -100,25 +91,90 @@ static void check_function_names(ptx_parser *p)
                           (int)name->name.bytes, name->name.at);
 }
 
+/* L: */
+static void section_label(ptx_parser *p)
+{
+    const ptx_token token = p->token;
+    const uint32_t hash = kr__ptx_hash(token.text);
+    kr__ptx_has(p, token.line, "Defining labels in .section", 70, 0);
+    if (kr__ptx_find_name(&p->section_labels, token.text, hash))
+        kr__ptx_error(p, token.line, "Duplicate definition of label '%.*s'", (int)token.text.bytes,
+                      token.text.at);
+    else if (!kr__ptx_add_name(&p->module->arena, &p->section_labels, token.text, hash, PTX_NAME_LABEL))
+        kr__ptx_no_memory(p);
+    kr__ptx_advance(p);
+    kr__ptx_expect(p, ':');
+}
+
+/* 1, -2, 0x3: numbers of a type. */
+static void section_numbers(ptx_parser *p, ptx_type type)
+{
+    const int bits = 8 * (int)kr__ptx_type_bytes(type);
+    do {
+        const bool is_negative = kr__ptx_accept(p, '-');
+        const ptx_token token = p->token;
+        if (token.kind != PTX_TOKEN_INTEGER) {
+            kr__ptx_syntax_error(p);
+            return;
+        }
+        if (bits < 32 && (token.overflow || token.value > (1ull << bits) - 1 ||
+                          (is_negative && token.value > 1ull << (bits - 1))))
+            kr__ptx_error(p, token.line, "Value out of range for type .b%d %s%.*s", bits,
+                          is_negative ? "-" : "", (int)token.text.bytes, token.text.at);
+        kr__ptx_advance(p);
+    } while (kr__ptx_accept(p, ','));
+}
+
+/* L, L + 4, L - M, .debug_info, .debug_info + 4 */
+static void section_address(ptx_parser *p, ptx_type type)
+{
+    const bool is_section = p->token.kind == PTX_TOKEN_DOTTED;
+    uint64_t offset;
+    ptx_text ignored;
+    if (type != PTX_B32 && type != PTX_B64)
+        kr__ptx_error(p, p->token.line, "Illegal type for dwarf data");
+    kr__ptx_advance(p);
+    if (kr__ptx_accept(p, '+'))
+        kr__ptx_number(p, UINT64_MAX, &offset);
+    else if (!is_section && kr__ptx_accept(p, '-'))
+        kr__ptx_expect_word(p, &ignored);
+}
+
+/* .b8 1, 2 */
+static void section_values(ptx_parser *p)
+{
+    const ptx_type type = kr__ptx_type_named(p->token.text);
+    if (!type) {
+        kr__ptx_syntax_error(p);
+        return;
+    }
+    if (type < PTX_B8 || type > PTX_B64)
+        kr__ptx_error(p, p->token.line, "Illegal type for dwarf data");
+    kr__ptx_advance(p);
+    if (p->token.kind == PTX_TOKEN_WORD || p->token.kind == PTX_TOKEN_DOTTED)
+        section_address(p, type);
+    else
+        section_numbers(p, type);
+}
+
+/* .section .debug_str { L: .b8 1, 2 }: what debuggers read */
 static void section(ptx_parser *p)
 {
     const char *begin = p->token.text.at;
     kr__ptx_advance(p);
-    if (p->token.kind != PTX_TOKEN_DOTTED && p->token.kind != PTX_TOKEN_WORD) {
+    if (p->token.kind != PTX_TOKEN_DOTTED) {
         kr__ptx_syntax_error(p);
         return;
     }
     kr__ptx_advance(p);
     if (!kr__ptx_expect(p, '{'))
         return;
-    while (p->token.kind != PTX_TOKEN_END && !kr__ptx_is_mark(&p->token, '}')) {
-        const ptx_token token = p->token;
-        kr__ptx_advance(p);
-        if (kr__ptx_is_mark(&p->token, ':'))
-            section_label(p, &token);
-    }
-    if (kr__ptx_expect(p, '}'))
-        p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
+    while (!p->stopped && !kr__ptx_accept(p, '}'))
+        if (p->token.kind == PTX_TOKEN_WORD)
+            section_label(p);
+        else
+            section_values(p);
+    p->last_mark = kr__ptx_mark(p, begin, p->last_mark);
 }
 
 static void file_or_section(ptx_parser *p)
@@ -400,6 +456,23 @@ static void check_cta_groups(ptx_parser *p)
                            "is not allowed.");
 }
 
+/* All of a module's lies in one bank. */
+static void check_constant_space(ptx_parser *p)
+{
+    enum { MOST_BYTES = 0x10000 };
+    size_t bytes = 0;
+    for (const ptx_variable *v = p->module->variables; v; v = v->next)
+        if (v->space == PTX_SPACE_CONST)
+            bytes = ((bytes + v->alignment - 1) & ~(size_t)(v->alignment - 1)) + v->bytes;
+    if (bytes <= MOST_BYTES)
+        return;
+    p->problem->n_errors++;
+    p->problem->kind = p->problem->kind ? p->problem->kind : PTX_PROBLEM_SYNTAX;
+    kr__text_add(&p->problem->log,
+                 "ptxas error   : File uses too much global constant data (0x%zx bytes, 0x%x max)\n", bytes,
+                 MOST_BYTES);
+}
+
 /* Not even in comments and strings. */
 static bool check_ascii(ptx_parser *p, const char *text)
 {
@@ -431,6 +504,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
     if (version(p, newest) && target(p) && address_size(p) && check_ascii(p, text))
         statements(p, newest);
     check_function_names(p);
+    check_constant_space(p);
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {
         p->module->n_entries += f->is_entry;
         if (!f->has_body && !f->aliased && f->linkage != PTX_LINK_EXTERN)

@@ -85,7 +85,7 @@ static const uint64_t words_of_instructions = BIT(BF16) | BIT(BF16X2) | BIT(TF32
                                               BIT(S2) | BIT(U4) | BIT(S4) | BIT(E2M1) | BIT(E2M3) |
                                               BIT(E3M2) | BIT(UE8M0) | BIT(UE4M3);
 
-/* .align N, .attribute(...), .v4: in any number; then the type, and .ptr */
+/* .align N, .attribute(...): in any number; .v4; then the type, and .ptr */
 bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
 {
     while (p->token.kind == PTX_TOKEN_DOTTED) {
@@ -95,6 +95,8 @@ bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
             kr__ptx_advance(p);
             return pointer(p, to);
         }
+        if (to->vector)
+            break;
         if (kr__ptx_accept_dotted(p, ".align")) {
             if (!alignment(p, &to->alignment))
                 return false;
@@ -443,6 +445,8 @@ static void check_declaration(ptx_parser *p, const ptx_declaration *of, ptx_text
                       of->is_managed ? "managed" : "unified", (int)name.bytes, name.at);
     if (p->function)
         return;
+    if (of->linkage == PTX_LINK_COMMON && of->space != PTX_SPACE_GLOBAL)
+        kr__ptx_error(p, line, ".common variables must be declared in .global space");
     if (is_register || of->space == PTX_SPACE_LOCAL)
         kr__ptx_error(p, line, "Module-scoped variables in %s state space are not allowed with ABI",
                       is_register ? ".reg" : ".local");
@@ -515,7 +519,7 @@ void kr__ptx_variables(ptx_parser *p, ptx_linkage linkage)
 {
     ptx_declaration of = {.space = kr__ptx_space_at(p), .linkage = linkage};
     kr__ptx_advance(p);
-    if (!kr__ptx_qualifiers(p, &of))
+    if (!kr__ptx_qualifiers(p, &of) || kr__ptx_accept(p, ';')) /* of nothing: to the assembler no mistake */
         return;
     if (of.space == PTX_SPACE_REG) {
         registers(p, &of);

@@ -47,7 +47,7 @@ static void becomes(const char *ptx, int isa, kr_cc target, const char *wanted)
     ".visible .entry k(\n\t.param .u64 .ptr .align 1 a)\n.maxntid 32, 1, 1\n{\n\t.reg .b32 \t%r<4>; .reg " \
     ".pred %p<2>;\n"                                                                                       \
     "\t.loc 1 7 3\n\t/* prefetch; \n { */ mov.u32 %r1, 0; .pragma \"nounroll; {\";\n$L: @%p1 bra $L;\n"    \
-    "\tret;\n}\n.section .debug_str\n{\n\t.b8 0x41;\n$L1:\n\t.b8 0\n}\n"
+    "\tret;\n}\n.section .debug_str\n{\n\t.b8 0x41\n$L1:\n\t.b8 0\n}\n"
 
 START_TEST(what_needs_nothing_stays)
 {
