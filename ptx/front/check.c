@@ -1039,11 +1039,19 @@ static bool has_scope(ptx_parser *p, const ptx_instr *instr)
            kr__ptx_has(p, instr->line, ".b128 with .sys", 84, 70);
 }
 
+static bool has_generic(ptx_parser *p, const ptx_instr *instr)
+{
+    enum { ISA = 20, SM = 20 };
+    const bool is_known = p->module->needs.isa >= ISA && p->module->needs.sm >= SM;
+    return instr->space != PTX_SPACE_GENERIC || is_known ||
+           kr__ptx_has(p, instr->line, "generic addressing", ISA, SM);
+}
+
 static void check_atomic(ptx_parser *p, const ptx_instr *instr, const char *title)
 {
     if (instr->scope && !kr__ptx_has(p, instr->line, "scopes on atomic operations", 50, 60))
         return;
-    if (!has_scope(p, instr))
+    if (!has_scope(p, instr) || !has_generic(p, instr))
         return;
     if (instr->type == PTX_F64 && !kr__ptx_has(p, instr->line, "atom.add.f64", 50, 60))
         return;
@@ -1184,6 +1192,8 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                       to->variable->name);
         return;
     }
+    if (!has_generic(p, instr))
+        return;
     check_width(p, instr);
     check_caching(p, spelling, instr, title);
 }
@@ -1534,8 +1544,8 @@ static void check_single(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                           "Non-generic address is not supported as operand for prefetchu instruction");
         break;
     case PTX_OP_ALLOCA:
-        if (instr->n_operands > 2 &&
-            (instr->operands[2].bits <= 0 || (instr->operands[2].bits & (instr->operands[2].bits - 1))))
+        if (instr->n_operands > 2 && (instr->operands[2].bits <= 0 || instr->operands[2].bits > UINT32_MAX ||
+                                      (instr->operands[2].bits & (instr->operands[2].bits - 1))))
             kr__ptx_error(p, instr->line, "Alignment must be a power of two");
         break;
     case PTX_OP_TENSORMAP_REPLACE:
