@@ -760,6 +760,16 @@ static void branch_targets(ptx_parser *p, ptx_text label_text, unsigned line)
     kr__ptx_expect(p, ';');
 }
 
+static bool expect_this(ptx_parser *p, const char *word)
+{
+    const bool is_this = kr__ptx_is_word(&p->token, (ptx_text){word, strlen(word)});
+    if (is_this)
+        kr__ptx_advance(p);
+    else
+        kr__ptx_syntax_error(p);
+    return is_this;
+}
+
 /* .callprototype (.param .b32 _) _ (.param .b64 _) */
 static void call_prototype(ptx_parser *p, ptx_text label_text, unsigned line)
 {
@@ -771,10 +781,9 @@ static void call_prototype(ptx_parser *p, ptx_text label_text, unsigned line)
     function->line = line;
     if (name)
         name->thing = function;
-    ptx_text ignored;
     if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, function, true, false))
         return;
-    if (!kr__ptx_expect_word(p, &ignored))
+    if (!expect_this(p, "_"))
         return;
     if (kr__ptx_is_mark(&p->token, '(') && !kr__ptx_parameters(p, function, false, false))
         return;
@@ -867,16 +876,6 @@ static void note_place(ptx_parser *p, const ptx_place *at)
     const ptx_text key = {(const char *)copy, sizeof *copy};
     if (!kr__ptx_add_name(&p->module->arena, &p->places, key, kr__ptx_hash(key), PTX_NAME_LABEL))
         kr__ptx_no_memory(p);
-}
-
-static bool expect_this(ptx_parser *p, const char *word)
-{
-    const bool is_this = kr__ptx_is_word(&p->token, (ptx_text){word, strlen(word)});
-    if (is_this)
-        kr__ptx_advance(p);
-    else
-        kr__ptx_syntax_error(p);
-    return is_this;
 }
 
 /* function_name L + 4, inlined_at 1 2 3: from the first word on; L is a label of a debug section. */

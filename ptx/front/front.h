@@ -463,6 +463,7 @@ typedef struct ptx_shape {
 
 ptx_space kr__ptx_space_at(const ptx_parser *p); /* GENERIC: at none */
 bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to);
+bool kr__ptx_pointer(ptx_parser *p, ptx_declaration *to); /* .ptr, if it stands here */
 ptx_variable *kr__ptx_new_variable(ptx_parser *p, const ptx_declaration *of, ptx_text name, unsigned line);
 bool kr__ptx_dimensions(ptx_parser *p, ptx_variable *variable, ptx_shape *ret);
 bool kr__ptx_attributes(ptx_parser *p, bool of_variable, ptx_declaration *to); /* from the parenthesis on */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 static void check_parameter(ptx_parser *p, const ptx_function *function, const ptx_variable *variable,
-                            bool is_open)
+                            bool is_open, bool is_prototype)
 {
     const unsigned line = variable->line;
     const bool is_register = variable->space == PTX_SPACE_REG, is_opaque = variable->type >= PTX_TEXREF;
-    if (variable->is_pointer && !function->is_entry)
+    if (variable->is_pointer && !function->is_entry && !is_prototype)
         kr__ptx_error(p, line, "Illegal placement of kernel parameter attribute");
     if (is_opaque && !is_register && !function->is_entry)
         kr__ptx_error(p, line, "Variable '%s' cannot be allocated in .param state space", variable->name);
@@ -42,7 +42,7 @@ static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, 
     kr__ptx_advance(p);
     ptx_text text;
     ptx_shape array;
-    if (!kr__ptx_qualifiers(p, &of) || !kr__ptx_expect_word(p, &text))
+    if (!kr__ptx_qualifiers(p, &of) || !kr__ptx_pointer(p, &of) || !kr__ptx_expect_word(p, &text))
         return false;
     ptx_variable *variable = kr__ptx_new_variable(p, &of, text, line);
     if (!variable || !kr__ptx_dimensions(p, variable, &array))
@@ -51,7 +51,8 @@ static bool parameter(ptx_parser *p, ptx_function *function, bool is_last_open, 
     if (array.is_open)
         variable->bytes = 0;
     kr__ptx_check_type(p, &of, text, line);
-    check_parameter(p, function, variable, array.is_open || (variable->is_array && !variable->bytes));
+    check_parameter(p, function, variable, array.is_open || (variable->is_array && !variable->bytes),
+                    !declare);
     const bool is_nameless = !strcmp(variable->name, "_");
     if (declare && is_nameless && !function->is_entry)
         kr__ptx_error(p, line, "Illegal parameter name '_'");

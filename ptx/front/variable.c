@@ -34,11 +34,12 @@ static bool alignment(ptx_parser *p, unsigned *ret)
     return true;
 }
 
-/* .ptr .global .align N: a promise about what a kernel's parameter points to */
-static bool pointer(ptx_parser *p, ptx_declaration *to)
+/* .ptr .global .align N: a promise about what a kernel's parameter points to. The assembler also takes .align
+ * alone. */
+bool kr__ptx_pointer(ptx_parser *p, ptx_declaration *to)
 {
     const unsigned line = p->token.line;
-    if (!kr__ptx_accept_dotted(p, ".ptr"))
+    if (!kr__ptx_at_dotted(p, ".align") && !kr__ptx_accept_dotted(p, ".ptr"))
         return true;
     kr__ptx_has(p, line, "kernel parameter pointer attribute", 22, 0);
     to->is_pointer = true;
@@ -85,7 +86,7 @@ static const uint64_t words_of_instructions = BIT(BF16) | BIT(BF16X2) | BIT(TF32
                                               BIT(S2) | BIT(U4) | BIT(S4) | BIT(E2M1) | BIT(E2M3) |
                                               BIT(E3M2) | BIT(UE8M0) | BIT(UE4M3);
 
-/* .align N, .attribute(...): in any number; .v4; then the type, and .ptr */
+/* .align N, .attribute(...): in any number; .v4; then the type */
 bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
 {
     while (p->token.kind == PTX_TOKEN_DOTTED) {
@@ -93,7 +94,7 @@ bool kr__ptx_qualifiers(ptx_parser *p, ptx_declaration *to)
         if (type && !(words_of_instructions >> type & 1)) {
             to->type = type;
             kr__ptx_advance(p);
-            return pointer(p, to);
+            return true;
         }
         if (to->vector)
             break;

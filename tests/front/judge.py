@@ -4,6 +4,7 @@
 
     judge.py [FAMILY...]     rows for what data/templates.txt has of these families, or of all
     judge.py --asm FILE...   rows for all inline PTX of these C++ headers, at the targets that headers tell apart
+    judge.py --change SECONDS SEED   rows for those of judged.tsv, each changed by a word
     judge.py --survey        the lowest target and .version that ptxas takes each instruction of standard input for
 
 A line of templates.txt is "VERSION TARGET;VERSION TARGET...<tab>PTX"; <a|b|> in the PTX stands for each of its
@@ -15,6 +16,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
+from random import Random
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PTXAS = os.environ.get("PTXAS", "/usr/local/cuda/bin/ptxas")
@@ -157,6 +160,52 @@ def survey(instructions, mode=""):
         print(f"{one}\t{lowest.get(one)} {targets[0]}\t{note}")
 
 
+# ---- changed by a word: what ptxas refuses is to be refused, and the other way round ----
+
+WORD = re.compile(r"(\.\w+(?:::\w+)*|0[fd][0-9a-f]{8,16}|[%$\w]+|\S)", re.I)
+
+
+def accepted():
+    """(version, target, instruction) of judged.tsv, by opcode."""
+    found = {}
+    with open(os.path.join(HERE, "data", "judged.tsv"), encoding="utf-8") as file:
+        for line in file:
+            kind, version, target, verdict, _, text = line.rstrip("\n").split("\t") if line[0] != "#" else "#" * 6
+            if kind == "I" and verdict == "+" and '"' not in text:
+                found.setdefault(WORD.search(text)[0], []).append((version, target, text))
+    return found
+
+
+def change(text, others, random):
+    """One word left out, said twice, in another's place, or another instruction's of its kind."""
+    parts = WORD.split(text) # blanks at even places
+    at, to = (random.randrange(1, len(parts) - 2, 2) for _ in "12")
+    how = random.randrange(6)
+    if how == 0:
+        parts[at] = ""
+    elif how == 1:
+        parts[at] *= 2
+    elif how == 2:
+        parts[at], parts[to] = parts[to], parts[at]
+    else:
+        parts[at] = random.choice(others[parts[at][0]])
+    return "".join(parts)
+
+
+def judge_changed(seconds, seed):
+    rows, random, until = accepted(), Random(seed), time.monotonic() + seconds
+    others = {}
+    for word in sorted({word for of in rows.values() for _, _, text in of for word in WORD.findall(text)}):
+        others.setdefault(word[0], []).append(word)
+    while time.monotonic() < until:
+        version, target, text = random.choice(rows[random.choice(sorted(rows))])
+        one = change(text, others, random)
+        code, said = run(PTXAS, frame(version, target) + one + "\nL1: ret;\n}\n", target)
+        if code in (0, 255): # else it crashed
+            said = " ".join(re.sub(r"ptxas \S+, ", "", said).split())
+            print("I", version, target, "~" if code else "+", said, one, sep="\t", flush=True)
+
+
 # ---- inline PTX: each statement becomes a block with registers of its own ----
 
 A_MODULE = 200 # of them: more are too much for ptxas
@@ -203,6 +252,9 @@ def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--asm"]:
         judge_inline(arguments[1:])
+        return
+    if arguments[:1] == ["--change"]:
+        judge_changed(float(arguments[1]), int(arguments[2]))
         return
     if arguments[:1] == ["--survey"]:
         survey(list(dict.fromkeys(one for line in sys.stdin for one in expand(line.rstrip("\n")) if one)),
