@@ -46,9 +46,9 @@ static kr_status fail_unknown(const char *image, size_t bytes, kr_error *err)
     for (size_t i = 0; i < KR_COUNT(others); i++)
         if (kr__begins_with(image, bytes, others[i].begins, strlen(others[i].begins)))
             return fail_other(err, others[i].message, others[i].advice);
-    if (memmem(image, bytes, "__global__", 10))
+    const size_t shown = bytes < LONGEST_NAME ? bytes : LONGEST_NAME, n = strnlen(image, shown);
+    if (n + 1 >= shown && memmem(image, bytes, "__global__", 10))
         return fail_other(err, "the text is CUDA source, which no driver reads", "Compile it first.");
-    const size_t n = strnlen(image, bytes < LONGEST_NAME ? bytes : LONGEST_NAME);
     bool text = n > 0 && n < LONGEST_NAME;
     for (size_t i = 0; i < n; i++)
         text = text && (unsigned char)image[i] >= ' ';

@@ -118,6 +118,9 @@ static const struct {
     {"\x1f\x8b\x08\x08", 4, KR_CORRUPT, "packed by gzip"},
     {"\x28\xb5\x2f\xfd....", 8, KR_CORRUPT, "packed by zstd"},
     {"extern \"C\" __global__ void k(int *p)\n{\n}\n", 40, KR_CORRUPT, "CUDA source"},
+    {"\x7e"
+     "ELF\2\1\1\0\0 __global__",
+     20, KR_CORRUPT, "20 bytes beginning 7e 45 4c 46"},
     {".version 9.3\n.target sm_75\n", 27, KR_NOT_ON_THIS_DEVICE,
      "PTX 9.3 for sm_75; the driver takes PTX up to 9.0"},
     {".version 8.7\n.target sm_120a\n", 29, KR_NOT_ON_THIS_DEVICE,
