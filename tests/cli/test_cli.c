@@ -838,6 +838,35 @@ START_TEST(json_without_memory)
 END_TEST
 
 /* What does not fit is not written, nor is a part of it. */
+/* Killed while it writes, it leaves what was there. */
+START_TEST(killed_while_writing)
+{
+    static const row outputs[] = {
+        {"embed " PACK " -o TMP/kept.c", 0, NULL, 0},
+        {"embed " PACK " -o TMP/kept.o", 0, NULL, 0},
+        {"relevel " HOSTS "small.ptx --lowest -o TMP/kept.ptx", 0, NULL, 0},
+        {"pack --ops " PACK " --ptx 75 -o TMP/kept.pack", 0, NULL, NVRTC},
+        {"compile OPS/at_least.cu --arch compute_80 -o TMP/kept.ptx", 0, NULL, NVRTC},
+        {SOFT "link " HOSTS "small.ptx --nvjitlink none -o TMP/kept.cubin", 0, NULL, SOFTCUDA},
+    };
+    const char *preload = getenv("KREGISTRY_TEST_KILLED");
+    for (size_t i = 0; preload && *preload && i < sizeof outputs / sizeof *outputs; i++) {
+        char check[256];
+        if (outputs[i].needs & ~available)
+            continue;
+        const char *kept = strstr(outputs[i].words, "TMP/kept");
+        snprintf(check, sizeof check, "echo old >%s", kept);
+        shell(check);
+        setenv("LD_PRELOAD", preload, 1);
+        const int code = run(outputs[i].words)->code;
+        unsetenv("LD_PRELOAD");
+        ck_assert_msg(code == -1 || code == 128 + SIGKILL, "%s: %d", outputs[i].words, code);
+        snprintf(check, sizeof check, "test \"$(cat %s)\" = old && rm TMP/kept*", kept);
+        shell(check);
+    }
+}
+END_TEST
+
 START_TEST(embed_without_memory)
 {
     static const char *const outputs[] = {"TMP/none.c", "TMP/none.o"};
@@ -1335,6 +1364,7 @@ int main(void)
     tcase_add_test(cases, a_trace_is_whole_or_not_there);
     tcase_add_loop_test(cases, output_that_goes_nowhere, 0, 4);
     tcase_add_loop_test(cases, json_without_memory, 0, 4);
+    tcase_add_test(cases, killed_while_writing);
     tcase_add_test(cases, embed_without_memory);
     tcase_add_test(cases, doctor_looks_at_the_cache);
     tcase_add_test(cases, doctor_advises_the_sick);
