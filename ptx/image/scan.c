@@ -48,19 +48,32 @@ const char *kr__scan_token(const char *at, const char *end)
     }
 }
 
+/* Where a block may end, or what only a token's reader understands. */
+static bool is_stop(unsigned char c)
+{
+    return c == '{' || c == '}' || c == '"' || c == '/' || c >= 0x7f || (c < ' ' && (c < '\t' || c > '\r'));
+}
+
+/* Most of a body is none of these: many bytes are asked at once. */
+static const char *find_stop(const char *at, const char *end)
+{
+    enum { AT_ONCE = 32 };
+    for (unsigned char any = 0; end - at >= AT_ONCE; at += AT_ONCE) {
+        for (size_t i = 0; i < AT_ONCE; i++)
+            any |= is_stop((unsigned char)at[i]);
+        if (any)
+            break;
+    }
+    while (at < end && !is_stop((unsigned char)*at))
+        at++;
+    return at;
+}
+
 bool kr__scan_block(const char **at, const char *end)
 {
-    static const bool stops[256] = {['{'] = true,
-                                    ['}'] = true,
-                                    ['"'] = true,
-                                    ['/'] = true,
-                                    [0 ... '\t' - 1] = true,
-                                    ['\r' + 1 ... ' ' - 1] = true,
-                                    [0x7f ... 0xff] = true};
     size_t depth = 0;
     for (const char *mark = *at, *after;; mark = after) {
-        while (mark < end && !stops[(unsigned char)*mark])
-            mark++;
+        mark = find_stop(mark, end);
         after = kr__scan_comment(mark, end);
         if (after == mark)
             after = kr__scan_token(mark, end);
