@@ -320,6 +320,11 @@ static kr_status make_room(reader *r, const kr__elf_section *table)
 
 static kr_status read_symbol(reader *r, size_t i, uint64_t at, const kr__elf_section *names)
 {
+    const unsigned index = kr__u16(&r->elf.bytes, at + offsetof(Elf64_Sym, st_shndx));
+    if (index >= r->elf.n_sections && index < SHN_LORESERVE)
+        return KR_FAIL(r->err, KR_CORRUPT,
+                       "cubin: the symbol at offset 0x%llx was expected in one of %zu sections, not in %u",
+                       (unsigned long long)at, r->elf.n_sections, index);
     const symbol_kind kind = kind_of(r, at);
     const size_t bytes = kr__u64(&r->elf.bytes, at + offsetof(Elf64_Sym, st_size));
     const char *name = kind == SYMBOL_OTHER ? NULL : name_of(r, at, names);

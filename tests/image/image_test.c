@@ -286,6 +286,15 @@ START_TEST(messages_name_the_offset)
     image.data[0x12] = 62; /* x86-64 */
     ck_assert_int_eq(kr__cubin_read(image.data, image.n, &cubin, &err), KR_CORRUPT);
     ck_assert_str_eq(err.message, "cubin: machine 190 was expected at offset 0x12, not 62");
+    image.data[0x12] = 190;
+    uint64_t symbols;
+    uint32_t sections;
+    memcpy(&sections, image.data + 0x28, 4);
+    memcpy(&symbols, image.data + sections + 3 * 64 + 0x18, 8);
+    image.data[symbols + 24 + 6] = 13; /* of `k` */
+    ck_assert_int_eq(kr__cubin_read(image.data, image.n, &cubin, &err), KR_CORRUPT);
+    ck_assert_msg(strstr(err.message, "was expected in one of 12 sections, not in 13") != NULL, "%s",
+                  err.message);
     kr_image_kind kind;
     ck_assert_int_eq(kr__image_kind("MZ\1\2", 4, &kind, &err), KR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(err.message, "4 bytes beginning 4d 5a 01 02 are no PTX"));
