@@ -33,27 +33,16 @@ static kr_status needs_of(const char *text, size_t bytes, int *ret_isa, kr_cc *r
     return no_memory ? KR_FAIL(err, KR_OUT_OF_HOST_MEMORY, "no memory for what PTX needs") : KR_OK;
 }
 
-/* The first that knew the GPU: the .version that first had its target says which. 0: not known. */
-static kr_status driver_of_target(kr_cc arch, int *ret_driver, kr_error *err)
+/* The one for the toolkit, where it knows the GPU: the .version that first had its target says which first
+ * did. 0: not known. */
+static int driver_of_cubin(const kr__cubin *cubin)
 {
-    char text[100];
-    int isa;
-    kr_cc lowest;
-    kr__format(text, sizeof text, ".version %d.%d\n.target sm_%d%d%.1s\n", PTX_NEWEST_ISA / 10,
-               PTX_NEWEST_ISA % 10, arch.major, arch.minor, &arch.suffix);
-    const kr_status status = needs_of(text, strlen(text), &isa, &lowest, err);
-    *ret_driver = status || !isa ? 0 : kr__isa_driver(isa);
-    return status;
-}
-
-/* The one for the toolkit, where it knows the GPU. 0: not known. */
-static kr_status driver_of_cubin(const kr__cubin *cubin, int *ret_driver, kr_error *err)
-{
-    const int by_toolkit = kr__toolkit_driver(cubin->toolkit);
-    int by_target;
-    const kr_status status = driver_of_target(cubin->arch, &by_target, err);
-    *ret_driver = by_toolkit && by_target > by_toolkit ? by_target : by_toolkit;
-    return status;
+    char target[KR_CC_TEXT_BYTES];
+    const kr_cc arch = cubin->arch;
+    kr__format(target, sizeof target, "sm_%d%d%.1s", arch.major, arch.minor, &arch.suffix);
+    const int isa = kr__ptx_target_isa(target), by_target = isa ? kr__isa_driver(isa) : 0,
+              by_toolkit = kr__toolkit_driver(cubin->toolkit);
+    return by_toolkit && by_target > by_toolkit ? by_target : by_toolkit;
 }
 
 /* ---- kinds ---- */
@@ -108,9 +97,8 @@ static kr_status read_cubin(const char *image, size_t bytes, contents *c, kr_err
     c->public.toolkit = cubin->toolkit;
     c->public.is_relocatable = !cubin->linked;
     c->public.min_target = cubin->arch;
-    const kr_status known = driver_of_cubin(cubin, &c->public.driver, err);
-    c->public.min_driver = c->public.driver;
-    return known;
+    c->public.driver = c->public.min_driver = driver_of_cubin(cubin);
+    return KR_OK;
 }
 
 /* PTX ends with a NUL or more; one before its end is for the reader to refuse. */
