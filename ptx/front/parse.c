@@ -2,6 +2,7 @@
 /* Module scope: the header, and what stands there. */
 #include "ptx/front/front.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,6 +412,38 @@ static bool keywords(ptx_parser *p)
     return true;
 }
 
+static void free_keywords(ptx_parser *made)
+{
+    if (made)
+        kr__ptx_module_free(&made->module);
+    free(made);
+}
+
+static ptx_parser *make_keywords(void)
+{
+    ptx_parser *made = calloc(1, sizeof *made);
+    if (made && (made->module = calloc(1, sizeof *made->module)) && keywords(made))
+        return made;
+    free_keywords(made);
+    return NULL;
+}
+
+/* They are the same for every text: made once, by whoever comes first, and kept while the process lives. */
+static bool share_keywords(ptx_parser *p)
+{
+    static _Atomic(ptx_parser *) kept;
+    ptx_parser *shared = atomic_load(&kept), *other = NULL;
+    if (!shared && (shared = make_keywords()) && !atomic_compare_exchange_strong(&kept, &other, shared)) {
+        free_keywords(shared);
+        shared = other;
+    }
+    if (!shared)
+        return false;
+    p->keywords = shared->keywords;
+    memcpy(p->allowed, shared->allowed, sizeof p->allowed);
+    return true;
+}
+
 /* Said when all is read: "fatal   : Unresolved extern function 'f'". */
 static void function_error(ptx_parser *p, const ptx_function *function, const char *before, const char *after)
 {
@@ -491,7 +524,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
 {
     const int newest = options && options->max_isa ? options->max_isa : PTX_NEWEST_ISA;
     p->linked = options && options->linked;
-    if (!keywords(p) || !kr__ptx_push_block(p) || (p->linked && !kr__ptx_push_block(p))) {
+    if (!share_keywords(p) || !kr__ptx_push_block(p) || (p->linked && !kr__ptx_push_block(p))) {
         kr__ptx_no_memory(p);
         return;
     }
