@@ -52,11 +52,16 @@ static const char *read_name(reader *r, const struct ar_hdr *header, size_t *at,
     return kr__arena_text(&r->archive->arena, text, n);
 }
 
+static bool is_table_of_names(const struct ar_hdr *header)
+{
+    return memcmp(header->ar_name, "// ", 3) == 0;
+}
+
 /* Is it the archive's own: the table of symbols, or of names? */
 static bool is_table(reader *r, const struct ar_hdr *header, size_t at, size_t end)
 {
     const char *name = header->ar_name;
-    if (memcmp(name, "// ", 3) == 0) {
+    if (is_table_of_names(header)) {
         r->names = (const char *)r->bytes.data + at;
         r->names_bytes = end - at;
         return true;
@@ -100,6 +105,10 @@ static kr_status read_members(reader *r)
             return KR_FAIL(r->err, KR_CORRUPT,
                            "archive: a member of %llu bytes was expected at offset %zu, %zu are left",
                            (unsigned long long)size, at, bytes->n - at);
+        if (r->names && is_table_of_names(header))
+            return KR_FAIL(r->err, KR_CORRUPT,
+                           "archive: one table of names was expected; the member at offset %zu is another",
+                           at);
         if (!is_table(r, header, at, at + size))
             status = add_member(r, header, at, at + size);
         at += size + size % 2;

@@ -345,6 +345,15 @@ START_TEST(names_and_records_over_one_another)
 }
 END_TEST
 
+enum { MEMBER_HEADER = 60, ARCHIVE_MAGIC = 8 };
+
+static char *add_member_header(char *to, const char *name, size_t bytes)
+{
+    char line[MEMBER_HEADER + 1];
+    snprintf(line, sizeof line, "%-16s%-12d%-6d%-6d%-8d%-10zu`\n", name, 0, 0, 0, 644, bytes);
+    return (char *)memcpy(to, line, MEMBER_HEADER) + MEMBER_HEADER;
+}
+
 START_TEST(damaged_archives)
 {
     size_t n;
@@ -355,17 +364,12 @@ START_TEST(damaged_archives)
     memcpy(size, "-1        ", 10);
     refuses(data, n, "the header of a member, with its size, was expected at offset 8");
     free(data);
+    char tables[ARCHIVE_MAGIC + 2 * MEMBER_HEADER], *at = memcpy(tables, "!<arch>\n", ARCHIVE_MAGIC);
+    at = add_member_header(at + ARCHIVE_MAGIC, "//", 0);
+    add_member_header(at, "//", 0);
+    refuses(tables, sizeof tables, "one table of names was expected; the member at offset 128 is another");
 }
 END_TEST
-
-enum { MEMBER_HEADER = 60, ARCHIVE_MAGIC = 8 };
-
-static char *add_member_header(char *to, const char *name, size_t bytes)
-{
-    char line[MEMBER_HEADER + 1];
-    snprintf(line, sizeof line, "%-16s%-12d%-6d%-6d%-8d%-10zu`\n", name, 0, 0, 0, 644, bytes);
-    return (char *)memcpy(to, line, MEMBER_HEADER) + MEMBER_HEADER;
-}
 
 /* One in another in another. */
 START_TEST(nested_archives)
