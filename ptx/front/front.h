@@ -393,6 +393,7 @@ typedef struct ptx_parser {
     const char *last_end; /* of the token before the current one */
     unsigned loc_file, loc_line;
     ptx_names places;              /* ptx_place: that .loc named */
+    ptx_names files;               /* indices that .file named */
     ptx_names section_labels;      /* of debug sections, which stand at the end */
     ptx_pending *function_names;   /* those that .loc names */
     bool unknown, unknown_address; /* an operand, an address names something unknown: not to be judged */

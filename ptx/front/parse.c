@@ -56,6 +56,17 @@ ptx_mark **kr__ptx_pragma(ptx_parser *p, ptx_mark **last)
     return kr__ptx_expect(p, ';') ? kr__ptx_mark(p, begin, last) : last;
 }
 
+/* Of each index there is one. */
+static void note_file(ptx_parser *p, const ptx_file *file, unsigned line)
+{
+    const ptx_text key = {(const char *)&file->index, sizeof file->index};
+    const uint32_t hash = kr__ptx_hash(key);
+    if (kr__ptx_find_name(&p->files, key, hash))
+        kr__ptx_error(p, line, "Duplicate file index #%u", file->index);
+    else if (!kr__ptx_add_name(&p->module->arena, &p->files, key, hash, PTX_NAME_LABEL))
+        kr__ptx_no_memory(p);
+}
+
 static void file(ptx_parser *p)
 {
     const char *begin = p->token.text.at;
@@ -70,6 +81,7 @@ static void file(ptx_parser *p)
         return;
     }
     entry->index = (unsigned)index;
+    note_file(p, entry, line);
     entry->name = kr__arena_text(&p->module->arena, p->token.text.at, p->token.text.bytes);
     if (!entry->name)
         entry->name = "";
@@ -319,6 +331,14 @@ static ptx_linkage linkage(ptx_parser *p)
     return PTX_LINK_NONE;
 }
 
+/* Files, places and labels of debug sections are a text's own. */
+static void end_text(ptx_parser *p)
+{
+    check_function_names(p);
+    p->function_names = NULL;
+    p->files = p->places = p->section_labels = (ptx_names){0};
+}
+
 /* The header of a text after the first. The module is held to the newest of them. */
 static bool next_header(ptx_parser *p, int newest)
 {
@@ -329,6 +349,7 @@ static bool next_header(ptx_parser *p, int newest)
     char name[sizeof module->target];
     memcpy(name, module->target, sizeof name);
     module->sm = 0;
+    end_text(p);
     if (!kr__ptx_begin_text(p) || !version(p, newest) || !target(p) || !address_size(p))
         return false;
     module->isa = isa > module->isa ? isa : module->isa;
@@ -536,7 +557,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
     kr__ptx_advance(p);
     if (version(p, newest) && target(p) && address_size(p) && check_ascii(p, text))
         statements(p, newest);
-    check_function_names(p);
+    end_text(p);
     check_constant_space(p);
     for (const ptx_function *f = p->module->functions; f && !p->stopped; f = f->next) {
         p->module->n_entries += f->is_entry;

@@ -498,6 +498,9 @@ static bool is_declared(ptx_parser *p, ptx_text text, ptx_variable *variable)
     ptx_variable *before = name && name->kind == PTX_NAME_VARIABLE ? name->thing : NULL;
     if (!before || !kr__ptx_may_meet(p, before->linkage, variable->linkage))
         return false;
+    if (before->linkage == PTX_LINK_EXTERN && variable->linkage == PTX_LINK_NONE)
+        kr__ptx_error(p, variable->line, "'.extern' variable '%s' cannot be resolved by a '.static'",
+                      variable->name);
     const bool is_common = before->linkage == PTX_LINK_COMMON && variable->linkage == PTX_LINK_COMMON;
     if (before->space != variable->space ||
         (!is_common && (before->type != variable->type ||

@@ -845,6 +845,27 @@ START_TEST(too_much_of_one_thing)
 }
 END_TEST
 
+/* Files, places and labels of sections are a text's own where several are linked. */
+START_TEST(linked_texts)
+{
+#define TEXT(name, label)                                                                    \
+    ".version 9.0\n.target sm_90\n.address_size 64\n.file 1 \"a.cu\"\n.visible .entry " name \
+    "() {\n.loc 1 5 6\n"                                                                     \
+    ".loc 1 2 3, function_name " label ", inlined_at 1 5 6\nret; }\n.section .debug_str { L: .b8 0 }\n"
+    static const char right[] = TEXT("a", "L") TEXT("b", "L"), wrong[] = TEXT("a", "M") TEXT("b", "L");
+    const ptx_options linked = {.linked = true};
+    done();
+    ck_assert_msg(kr__ptx_parse(right, sizeof right, &linked, &module, &problem), "%s", log_text());
+    done();
+    ck_assert(!kr__ptx_parse(wrong, sizeof wrong, &linked, &module, &problem));
+    ck_assert_ptr_nonnull(strstr(log_text(), "line 7; error   : Unresolved label 'M'"));
+    done();
+    ck_assert(!parse(right));
+    done();
+#undef TEXT
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("front");
@@ -868,6 +889,7 @@ int main(void)
     tcase_add_test(tests, truncated_anywhere);
     tcase_add_test(tests, bytes_changed);
     tcase_add_test(tests, too_much_of_one_thing);
+    tcase_add_test(tests, linked_texts);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
