@@ -31,6 +31,7 @@ static bool another_may_do(const kr_error *err, kr_status status)
         case CUDA_ERROR_INVALID_IMAGE:
         case CUDA_ERROR_NO_BINARY_FOR_GPU:
         case CUDA_ERROR_INVALID_PTX:
+        case CUDA_ERROR_INVALID_SOURCE: /* of a fatbin: machine code for another device than its entry says */
         case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
         case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
         case CUDA_ERROR_JIT_COMPILATION_DISABLED:

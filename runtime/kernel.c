@@ -98,11 +98,19 @@ static kr_status fail_not_found(const kr_module *module, const char *name, kr_er
     kr__text names = {0};
     char nearest[256];
     list_names(module, name, &names, nearest, sizeof nearest);
-    KR_FAIL(err, KR_NOT_FOUND, "%s has no kernel \"%.200s\"%s%.600s", module->name, name,
-            names.data ? "; it has " : "", names.data ? names.data : "");
+    /* A driver lists the kernels of relocatable machine code that it cannot link, and finds them not. */
+    const bool is_open = strcmp(nearest, name) == 0;
+    if (is_open)
+        KR_FAIL(err, KR_NOT_FOUND, "the kernel \"%.200s\" of %s calls what the image does not have", name,
+                module->name);
+    else
+        KR_FAIL(err, KR_NOT_FOUND, "%s has no kernel \"%.200s\"%s%.600s", module->name, name,
+                names.data ? "; it has " : "", names.data ? names.data : "");
     kr__error_code(err, KR_API_CUDA, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "cuModuleGetFunction");
     kr__error_device(err, module->device->info.ordinal);
-    if (nearest[0])
+    if (is_open)
+        kr__error_advice(err, "Link it (kr_link) with the image that has it, and load what that makes.");
+    else if (nearest[0])
         kr__error_advice(
             err, "Did you mean \"%s\"?%s", nearest,
             strncmp(nearest, "_Z", 2) == 0 ? " Declare the kernel extern \"C\" to keep its plain name." : "");

@@ -122,6 +122,14 @@ static kr_status fail_load(kr_device *device, const kr__code *code, CUresult res
         if (!explain_toolkit(device, code, err))
             kr__error_advice(err, "Build or copy the image again.");
         break;
+    case CUDA_ERROR_INVALID_SOURCE:
+        if (facts->kind == KR_IMAGE_FATBIN)
+            kr__error_advice(err, "A part of it is for another device than it says: build the image again.");
+        break;
+    case CUDA_ERROR_UNKNOWN:
+        if (facts->kind == KR_IMAGE_FATBIN)
+            kr__error_advice(err, "If a part of it does not unpack, build or copy the image again.");
+        break;
     }
     return status;
 }
@@ -135,6 +143,8 @@ kr_status kr__code_create(kr__driver *driver, const void *image, size_t image_by
     kr_status status = kr__image_read(image, image_bytes, &facts, err);
     if (status == KR_OK && facts.kind == KR_IMAGE_LTOIR)
         status = KR_FAIL(err, KR_INVALID_ARGUMENT, "LTO-IR is not loaded but linked first");
+    if (status == KR_OK && facts.kind == KR_IMAGE_FATBIN)
+        status = kr__fatbin_check(image, image_bytes, err);
     if (status != KR_OK)
         return kr__while(err, status, "loading %s", name ? name : "an image");
     kr__code *code = kr__alloc(1, sizeof *code, err);

@@ -101,7 +101,7 @@ typedef struct kr_image_contents {
     const kr_image_variable *variables;
     int abi;             /* cubin: 7 (CUDA up to 12) or 8; else 0 */
     int toolkit;         /* cubin: 13000 for one made by CUDA 13.0; 0: not known */
-    bool is_relocatable; /* cubin: for a linker; a driver does not load it */
+    bool is_relocatable; /* cubin: for a linker; a driver loads it, without the kernels that need another */
     int address_bits;    /* PTX: 64, 32; else 0 */
     int min_isa;         /* PTX: the lowest .version that has all it uses; 0: not known */
     kr_cc min_target;    /* PTX: the same of .target; cubin: its arch; major 0: not known */

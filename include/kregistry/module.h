@@ -33,7 +33,7 @@ KR_API kr_status kr_image_kind_of(const void *image, size_t image_bytes, kr_imag
 
 /* Loads PTX (with or without its final NUL), a cubin, a fatbin, or LTO-IR, which nvJitLink links for the
  * device first; the kind is found. The bytes are not needed after the call. The JIT's log is in err->log.
- * KR_CORRUPT: not an image, or truncated. KR_NOT_ON_THIS_MACHINE: LTO-IR, and no nvJitLink.
+ * KR_CORRUPT: not an image, truncated, or a damaged fatbin. KR_NOT_ON_THIS_MACHINE: LTO-IR, and no nvJitLink.
  * KR_NOT_ON_THIS_DEVICE: an image for other devices, or PTX newer than the driver. KR_COMPILE_FAILED:
  * the driver refuses the PTX. */
 KR_API kr_status kr_module_load(kr_device *device, const void *image, size_t image_bytes,

@@ -308,6 +308,31 @@ kr_status kr__fatbin_unpack(const kr__fatbin_entry *entry, char **ret_data, size
     return KR_OK;
 }
 
+static kr_status check_packed(const kr__fatbin_entry *entry, kr_error *err)
+{
+    char *data;
+    size_t bytes;
+    if (entry->compression != KR_LZ4)
+        return KR_OK;
+    const kr_status status = kr__fatbin_unpack(entry, &data, &bytes, err);
+    if (!status)
+        free(data);
+    return status;
+}
+
+/* Driver 580.159.04 crashes on wrong LZ4, and answers 999 to wrong zstd. */
+kr_status kr__fatbin_check(const void *image, size_t image_bytes, kr_error *err)
+{
+    kr__fatbin *fatbin;
+    kr_status status = kr__fatbin_read(image, kr__image_bytes(image, image_bytes), &fatbin, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < fatbin->n_entries && !status; i++)
+        status = check_packed(&fatbin->entries[i], err);
+    kr__fatbin_free(&fatbin);
+    return status;
+}
+
 /* ---- writing ---- */
 
 static void put(uint8_t *to, size_t offset, uint64_t value, size_t bytes)

@@ -143,6 +143,10 @@ void kr__fatbin_free(kr__fatbin **fatbin);
 /* The payload as it was before packing: malloc'ed, with one further NUL. PTX: up to its first NUL. */
 kr_status kr__fatbin_unpack(const kr__fatbin_entry *entry, char **ret_data, size_t *ret_bytes, kr_error *err);
 
+/* May a driver be given the fatbin, of several that stand one after another the first? KR_CORRUPT: no, it is
+ * damaged, or holds LZ4 that does not unpack, on which drivers crash. */
+kr_status kr__fatbin_check(const void *image, size_t image_bytes, kr_error *err);
+
 /* The 24-byte wrapper that nvcc puts round a fatbin in a program (__fatBinC_Wrapper_t) holds a pointer to
  * it. NULL: this is no wrapper. Reads 24 bytes at most. */
 const void *kr__fatbin_unwrap(const void *image);

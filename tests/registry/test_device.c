@@ -634,7 +634,8 @@ static void runs_shipped(kr_registry *other, kr_image_kind kind)
     kr_buffer_destroy(&by);
 }
 
-/* softcuda executes PTX alone, so machine code that runs on it came with the PTX beside it. */
+/* softcuda executes PTX alone, so machine code that runs on it came with the PTX beside it. Machine code that
+ * is not for the device that it is shipped for leads to the PTX. */
 START_TEST(images_of_all_kinds_run)
 {
     const kr_cc cc = kr_device_get_info(device)->cc, far = {cc.major == 9 ? 8 : 9, 0, 0};
@@ -644,6 +645,8 @@ START_TEST(images_of_all_kinds_run)
                 *ptx = compiled((kr_cc){7, 5, 0}, KR_IMAGE_PTX),
                 *lto = nvrtc_major() < 12 ? NULL : compiled((kr_cc){7, 5, 0}, KR_IMAGE_LTOIR);
     const kr__image code = image_of(own, 0), text = image_of(ptx, 70);
+    kr__image wrong = image_of(other, 0);
+    wrong.arch = cc;
     kr__image fatbins[2] = {{.kind = KR_IMAGE_FATBIN}, {.kind = KR_IMAGE_FATBIN}};
     const kr_compiled *first[] = {own, other};
     for (size_t i = 0; i < 2; i++) {
@@ -661,6 +664,7 @@ START_TEST(images_of_all_kinds_run)
     } rows[] = {{{code, text}, 2, KR_IMAGE_CUBIN},
                 {{fatbins[0]}, 1, KR_IMAGE_CUBIN},
                 {{fatbins[1]}, 1, KR_IMAGE_PTX},
+                {{wrong, text}, 2, KR_IMAGE_PTX},
                 {{lto ? image_of(lto, 0) : text, text}, 2, KR_IMAGE_PTX}};
     for (size_t i = 0; i < KR_COUNT(rows); i++) {
         kr_registry *shipped = shipping(rows[i].images, rows[i].n);

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ptx/image/image.h"
+
 #define HEAD ".version 7.5\n.target sm_75\n.address_size 64\n"
 static const char ptx[] =
     HEAD ".visible .entry saxpy(.param .u64 n, .param .f32 a, .param .u64 x, .param .u64 y)\n{\nret;\n}\n"
@@ -109,6 +111,12 @@ static const struct {
      4, KR_CORRUPT, "truncated"},
     {"\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16, KR_CORRUPT,
      "fatbin is truncated"},
+    {"\x50\xed\x55\xba\x01\x00\x10\x00\x48\x00\x00\x00\x00\x00\x00\x00" /* PTX in LZ4, which it is not */
+     "\x01\x00\x01\x01\x40\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00"
+     "\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x07\x00\x4b\x00\x00\x00"
+     "\x00\x00\x00\x00\x00\x00\x00\x00\x11\x20\x00\x00\x00\x00\x00\x00"
+     "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00........",
+     88, KR_CORRUPT, "LZ4 payload of 8 bytes does not unpack to the 256 bytes promised"},
     {"\xed\x43\x4e\x7f....", 8, KR_NOT_ON_THIS_MACHINE, "that takes nvJitLink"},
     {"\xb1\x43\x62\x46....", 8, KR_CORRUPT, "wrapper"},
     {"\xff\xfe.\0v\0e\0", 8, KR_CORRUPT, "UTF-16"},
@@ -178,6 +186,31 @@ START_TEST(load_answers)
     ck_contains(err.message, answers[_i].message);
     ck_contains(err.message, "PTX 7.5 for sm_75");
     ck_contains(err.advice, answers[_i].advice);
+}
+END_TEST
+
+/* A part that is for another device than its entry says, and one that zstd does not unpack. */
+START_TEST(answers_to_a_fatbin)
+{
+    static const struct {
+        int answer;
+        const char *advice;
+    } rows[] = {{300, "for another device than it says"}, {999, "does not unpack"}};
+    const kr__fatbin_part part = {KR_IMAGE_PTX, {7, 5, 0}, 75, ptx, sizeof ptx};
+    void *fatbin;
+    size_t bytes;
+    ck_ok(kr__fatbin_write(&part, 1, &fatbin, &bytes, &err));
+    ck_ok(load(fatbin, bytes));
+    f->no_libraries = 1;
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        f->calls = 0;
+        f->fail_at = 5; /* as above */
+        f->fail_with = rows[i].answer;
+        load(fatbin, bytes);
+        ck_assert_int_eq(err.code, rows[i].answer);
+        ck_contains(err.advice, rows[i].advice);
+    }
+    free(fatbin);
 }
 END_TEST
 
@@ -553,6 +586,7 @@ int main(void)
     tcase_add_test(tc, ptx_needs_no_nul);
     tcase_add_loop_test(tc, images_refused, 0, KR_COUNT(refusals));
     tcase_add_loop_test(tc, load_answers, 0, KR_COUNT(answers));
+    tcase_add_test(tc, answers_to_a_fatbin);
     tcase_add_test(tc, cubins);
     tcase_add_test(tc, a_cubin_of_a_newer_cuda);
     tcase_add_test(tc, damaged_images);

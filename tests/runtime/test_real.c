@@ -160,6 +160,26 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Machine code of ptxas -c for sm_90: k calls what another image has, plain nothing. */
+START_TEST(a_kernel_that_calls_what_is_not_there)
+{
+    char *image;
+    size_t bytes;
+    kr_module *m = NULL;
+    kr_kernel *kernel = NULL;
+    if (kr_cc_compare(kr_device_get_info(device)->cc, (kr_cc){9, 0, 0}))
+        return;
+    ck_ok(kr__file_read(IMAGES "/caller.cubin", &image, &bytes, &err));
+    ck_ok(kr_module_load(device, image, bytes, "caller", &m, &err));
+    ck_ok(kr_module_kernel(m, "plain", &kernel, &err));
+    ck_assert_int_eq(kr_module_kernel(m, "k", &kernel, &err), KR_NOT_FOUND);
+    ck_contains(err.message, "the kernel \"k\" of caller calls what the image does not have");
+    ck_contains(err.advice, "kr_link");
+    kr_module_destroy(&m);
+    free(image);
+}
+END_TEST
+
 /* An image is what its bytes are, not where they lie: the next one in the same buffer is another. */
 START_TEST(images_at_one_address)
 {
@@ -395,6 +415,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, saxpy);
     tcase_add_test(tc, facts);
     tcase_add_test(tc, refusals);
+    tcase_add_test(tc, a_kernel_that_calls_what_is_not_there);
     tcase_add_test(tc, images_at_one_address);
     tcase_add_test(tc, contexts);
     tcase_add_test(tc, a_launch_beside_a_running_kernel);
