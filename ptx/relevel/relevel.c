@@ -33,6 +33,7 @@ typedef struct job {
     header from, to;
     kr__text output;
     size_t n_rewritten;
+    bool spells_older; /* also where the level has the younger spelling */
     kr_error *err;
 } job;
 
@@ -232,7 +233,7 @@ static const char *edit_head(job *j, header to)
 /* The input at that level. */
 static kr_status edit(job *j, header to)
 {
-    ptx_rules *rules = kr__ptx_rules_create((ptx_level){to.isa, to.sm});
+    ptx_rules *rules = kr__ptx_rules_create((ptx_level){to.isa, to.sm}, j->spells_older);
     if (!rules)
         return KR_FAIL(j->err, KR_OUT_OF_HOST_MEMORY, "no memory for the rules of relevelling");
     kr__text_free(&j->output);
@@ -305,14 +306,30 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
+static kr_status needs_at(job *j, header at, ptx_needs *ret_needs)
+{
+    const kr_status status = edit(j, at);
+    return status ? status : judge_output(j, ret_needs);
+}
+
+/* A younger spelling asks for no level where the older will do; where it will not, its instruction is younger yet. */
+static kr_status needs_of(job *j, header at, ptx_needs *ret_needs)
+{
+    kr_error *const err = j->err;
+    j->err = NULL;
+    j->spells_older = true;
+    kr_status status = needs_at(j, at, ret_needs);
+    j->err = err;
+    j->spells_older = false;
+    return status ? needs_at(j, at, ret_needs) : KR_OK;
+}
+
 /* The lowest .target, and then .version, that does without rewriting. */
 static kr_status lowest(job *j, bool has_target, header *to)
 {
     ptx_needs needs;
     to->isa = least(j->from.isa, PTX_NEWEST_ISA);
-    kr_status status = edit(j, *to);
-    if (!status)
-        status = judge_output(j, &needs);
+    kr_status status = needs_of(j, *to, &needs);
     if (status)
         return status;
     const int sm = j->from.sm >= OWN_PROGRESS_SM ? most(needs.sm, OWN_PROGRESS_SM) : needs.sm;
@@ -320,9 +337,7 @@ static kr_status lowest(job *j, bool has_target, header *to)
     const bool is_plain = last >= '0' && last <= '9'; /* what only a family has stays with its own */
     if (!has_target && is_plain && sm < to->sm) {
         *to = at_target(to->isa, sm);
-        status = edit(j, *to);
-        if (!status)
-            status = judge_output(j, &needs);
+        status = needs_of(j, *to, &needs);
     }
     to->isa = most(needs.isa, least(LOWEST_ISA, j->from.isa));
     return status;
@@ -386,9 +401,7 @@ static kr_status deliver(job *j, kr_releveled **ret, kr_error *err)
 static kr_status rewrite(job *j, header to)
 {
     ptx_needs needs;
-    kr_status status = edit(j, to);
-    if (!status)
-        status = judge_output(j, &needs);
+    kr_status status = needs_at(j, to, &needs);
     if (!status && needs.isa > to.isa &&
         to.isa < j->from.isa) /* what only the newest assembler takes there */
         status = refuse_level(j, needs.isa_line, (ptx_level){needs.isa, needs.sm});

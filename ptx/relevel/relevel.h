@@ -45,9 +45,9 @@ typedef struct ptx_level {
     int sm;  /* 90 */
 } ptx_level;
 
-/* Those rules that are for a level. */
+/* Those rules that are for a level; with older spellings also where it has the younger. */
 typedef struct ptx_rules ptx_rules;
-ptx_rules *kr__ptx_rules_create(ptx_level goal); /* NULL: out of memory */
+ptx_rules *kr__ptx_rules_create(ptx_level goal, bool spells_older); /* NULL: out of memory */
 void kr__ptx_rules_destroy(ptx_rules **rules);
 
 typedef struct ptx_made {

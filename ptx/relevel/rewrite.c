@@ -130,7 +130,7 @@ static const first_word *find_first(const ptx_rules *rules, ptx_slice word)
     return at;
 }
 
-ptx_rules *kr__ptx_rules_create(ptx_level goal)
+ptx_rules *kr__ptx_rules_create(ptx_level goal, bool spells_older)
 {
     ptx_rules *rules = calloc(1, sizeof *rules);
     for (size_t i = 0; rules && i < KR_COUNT(rows); i++) {
@@ -138,7 +138,7 @@ ptx_rules *kr__ptx_rules_create(ptx_level goal)
         const bool is_there = row->isa <= goal.isa && row->sm <= goal.sm;
         if (row->kind == FORM && !is_there)
             rules->forms[rules->n_forms++] = read_form(row);
-        else if (row->kind == SPELLING || !is_there)
+        else if (!is_there || (spells_older && row->kind == SPELLING))
             rules->words[rules->n_words++] = row;
     }
     for (size_t i = 0; rules && i < rules->n_forms; i++)

@@ -91,6 +91,20 @@ START_TEST(a_statement_in_its_place)
 }
 END_TEST
 
+/* Bulk copies and what came later take the younger spelling alone. */
+START_TEST(spellings_that_the_level_has)
+{
+    static const char both[] = "st.shared::cta.b32 [%r1], %r2;\n"
+                               "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 64;";
+    char from[1000], to[1000];
+    write(from, sizeof from, "9.0", "sm_90", both);
+    write(to, sizeof to, "8.0", "sm_90", both);
+    becomes(from, 80, any, to);
+    becomes(from, 0, any, to); /* the lowest */
+    becomes(from, 90, any, from);
+}
+END_TEST
+
 START_TEST(pragmas)
 {
     becomes(HEAD("9.0", "sm_90") BODY(".pragma \"used_bytes_mask 9\"; ld.global.b32 %r1, [%d1];"), 78, any,
@@ -336,6 +350,7 @@ int main(void)
     tcase_add_test(all, what_needs_nothing_stays);
     tcase_add_test(all, one_line);
     tcase_add_test(all, a_statement_in_its_place);
+    tcase_add_test(all, spellings_that_the_level_has);
     tcase_add_test(all, pragmas);
     tcase_add_test(all, names_are_new);
     tcase_add_test(all, inlined_lines);

@@ -144,7 +144,7 @@ static void check_releveled(const form_line *form, const char *ptx, const kr_rel
 {
     const kr_cc to = r->to_target;
     char why[400];
-    ptx_rules *table = kr__ptx_rules_create((ptx_level){r->to_isa, to.major * 10 + to.minor});
+    ptx_rules *table = kr__ptx_rules_create((ptx_level){r->to_isa, to.major * 10 + to.minor}, false);
     note_rules(table, ptx, strlen(ptx), 0);
     kr__ptx_rules_destroy(&table);
     if (form_may_differ(form))
