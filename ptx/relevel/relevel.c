@@ -212,9 +212,11 @@ static kr_status refuse(job *j, unsigned line_at, ptx_slice why, const char *log
 
 static kr_status refuse_level(job *j, unsigned line_at, ptx_level needs)
 {
-    char why[80];
-    kr__format(why, sizeof why, "it needs PTX ISA .version %d.%d and .target sm_%d or later", needs.isa / 10,
-               needs.isa % 10, needs.sm);
+    char why[80], target[32] = "";
+    if (needs.sm)
+        kr__format(target, sizeof target, " and .target sm_%d", needs.sm);
+    kr__format(why, sizeof why, "it needs PTX ISA .version %d.%d%s or later", needs.isa / 10, needs.isa % 10,
+               target);
     return refuse(j, line_at, (ptx_slice){why, strlen(why)}, "");
 }
 
@@ -312,7 +314,8 @@ static kr_status needs_at(job *j, header at, ptx_needs *ret_needs)
     return status ? status : judge_output(j, ret_needs);
 }
 
-/* A younger spelling asks for no level where the older will do; where it will not, its instruction is younger yet. */
+/* A younger spelling asks for no level where the older will do; where it will not, its instruction is younger
+ * yet. */
 static kr_status needs_of(job *j, header at, ptx_needs *ret_needs)
 {
     kr_error *const err = j->err;

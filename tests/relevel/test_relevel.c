@@ -262,6 +262,13 @@ static const struct refusal {
      {0},
      KR_NOT_ON_THIS_DEVICE,
      "cannot be said in PTX 8.4 for sm_90: it needs PTX ISA .version 8.5 and .target sm_90 or later"},
+    {HEAD("9.0", "sm_90") BODY("st.shared::cta.b32 [%r1], %r2;\n"
+                               "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 64;"),
+     77,
+     {8, 0, 0},
+     KR_NOT_ON_THIS_DEVICE,
+     "line 10, \"cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 64;\", cannot be said in PTX 7.7 "
+     "for sm_80: it needs PTX ISA .version 8.0 or later"},
     {HEAD("9.0", "sm_90") BODY("mov.u32 %r1, %cluster_ctarank;"),
      80,
      {8, 0, 0},
