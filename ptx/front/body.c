@@ -231,7 +231,7 @@ static bool named(ptx_parser *p, const ptx_instr *instr, uint32_t index, ptx_ope
     const ptx_name *name = kr__ptx_lookup(p, text);
     kr__ptx_advance(p);
     if (!name)
-        name = kr__ptx_find_name(&p->keywords, text, kr__ptx_hash(text));
+        name = kr__ptx_find_name(&p->words->names, text, kr__ptx_hash(text));
     switch (name ? name->kind : PTX_NAME_FREE) {
     case PTX_NAME_REGISTER:
         to->kind = PTX_OPERAND_REGISTER;
@@ -571,7 +571,7 @@ static const ptx_name *opcode(ptx_parser *p, ptx_text name)
     enum { LONGEST = 80 }; /* of opcodes: what is behind it is looked at no further */
     name.bytes = name.bytes < LONGEST ? name.bytes : LONGEST;
     for (;;) {
-        const ptx_name *found = kr__ptx_find_name(&p->keywords, name, kr__ptx_hash(name));
+        const ptx_name *found = kr__ptx_find_name(&p->words->names, name, kr__ptx_hash(name));
         if (found && found->kind == PTX_NAME_OPCODE)
             return found;
         size_t n = name.bytes;

@@ -37,7 +37,7 @@ static ptx_set allowing(const ptx_modifier *modifier)
 /* The meaning of `word` for this instruction; NULL: reported. */
 static const ptx_modifier *meaning(ptx_parser *p, ptx_op op, ptx_text word, unsigned line)
 {
-    const ptx_name *name = kr__ptx_find_name(&p->keywords, word, kr__ptx_hash(word));
+    const ptx_name *name = kr__ptx_find_name(&p->words->names, word, kr__ptx_hash(word));
     if (!name || name->kind != PTX_NAME_MODIFIER) {
         kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
         return NULL;
@@ -45,7 +45,7 @@ static const ptx_modifier *meaning(ptx_parser *p, ptx_op op, ptx_text word, unsi
     const ptx_modifier *first = &kr__ptx_modifiers[name->index],
                        *end = kr__ptx_modifiers + kr__ptx_n_modifiers;
     for (const ptx_modifier *row = first; row < end && !strcmp(row->text, first->text); row++)
-        if (p->allowed[op] & allowing(row))
+        if (p->words->allowed[op] & allowing(row))
             return row;
     static const ptx_modifier nothing = {.text = ""};
     if (bit_of(first) & IGNORED)
@@ -200,13 +200,13 @@ static uint8_t kind_of(const ptx_modifier *modifier, ptx_set seen, ptx_set allow
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)
 {
-    const uint8_t kind = kind_of(modifier, seen, p->allowed[op]);
+    const uint8_t kind = kind_of(modifier, seen, p->words->allowed[op]);
     ptx_set bit = kind && kind != PTX_KIND_SPACES ? (ptx_set)1 << kind : bit_of(modifier);
     if (modifier->kind == PTX_KIND_ROUND || modifier->kind == PTX_KIND_ROUND_INT)
         bit = K(ROUND) | K(ROUND_INT);
     if (!(seen & bit) || (bit & REPEATABLE)) {
         if (modifier->kind == PTX_KIND_SPACE && (seen & bit) &&
-            (!(p->allowed[op] & K(SPACES)) || (seen & K(SPACES)))) {
+            (!(p->words->allowed[op] & K(SPACES)) || (seen & K(SPACES)))) {
             kr__ptx_error(p, line, "Unexpected number of state spaces specified in instruction '%s'",
                           kr__ptx_opcodes[op].name);
             return true;
@@ -223,7 +223,7 @@ static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, 
 /* ldmatrix and its like have no k, but a count in its place. */
 static bool take_shape(ptx_parser *p, ptx_op op, const uint16_t shape[3], unsigned line, ptx_spelling *to)
 {
-    const bool is_first = !(to->modifiers & K(SHAPE)), is_counted = p->allowed[op] & K(COUNT);
+    const bool is_first = !(to->modifiers & K(SHAPE)), is_counted = p->words->allowed[op] & K(COUNT);
     if (!is_first)
         kr__ptx_error(p, line, "Multiple matrix shape modifiers specified");
     else if (is_counted && shape[2])
@@ -253,7 +253,7 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, bool is_first, 
         return false;
     }
     uint16_t written[3] = {0};
-    if ((p->allowed[op] & K(SHAPE)) && shape(word, written))
+    if ((p->words->allowed[op] & K(SHAPE)) && shape(word, written))
         return take_shape(p, op, written, line, to);
     const ptx_modifier *modifier = meaning(p, op, word, line);
     if (!modifier || repeated(p, modifier, to->modifiers, op, word, line))
@@ -269,7 +269,7 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, bool is_first, 
         return false;
     }
     apply(modifier, to->modifiers, instr);
-    const uint8_t kind = kind_of(modifier, to->modifiers, p->allowed[op]);
+    const uint8_t kind = kind_of(modifier, to->modifiers, p->words->allowed[op]);
     if (kind && kind < PTX_KIND_END && !(to->modifiers & (ptx_set)1 << kind)) /* gcc does not see the bound */
         to->values[kind] = (uint8_t)modifier->value;
     to->modifiers |= kind ? (ptx_set)1 << kind : modifier->value;
@@ -293,7 +293,7 @@ static bool next_word(ptx_text *words, ptx_text *word)
 void kr__ptx_decode_unknown(ptx_parser *p, ptx_text words, unsigned line)
 {
     for (ptx_text word; next_word(&words, &word);) {
-        const ptx_name *name = kr__ptx_find_name(&p->keywords, word, kr__ptx_hash(word));
+        const ptx_name *name = kr__ptx_find_name(&p->words->names, word, kr__ptx_hash(word));
         if (!name && !kr__ptx_type_named(word))
             kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
     }

@@ -319,6 +319,17 @@ typedef struct ptx_printer {
 const char *kr__ptx_printed_name(const ptx_printer *p, const void *thing, const char *name);
 void kr__ptx_print_named(const ptx_printer *p, const ptx_instr *instr, kr__text *to);
 
+/* ---- the words of PTX (words.c) ---- */
+
+typedef struct ptx_words {
+    kr__arena arena;
+    ptx_names names;
+    ptx_set allowed[PTX_OP_COUNT]; /* modifiers of any form of an opcode */
+} ptx_words;
+
+/* The same for every text: made once, by whoever comes first. NULL: out of memory. */
+const ptx_words *kr__ptx_words(void);
+
 /* ---- the parser (parser.c: what all stand on; parse.c: module scope; variable.c, function.c: declarations;
  * body.c: function bodies; check.c: instructions) ---- */
 
@@ -369,8 +380,8 @@ typedef struct ptx_parser {
     uint64_t target; /* of the module */
     ptx_problem *problem;
     bool stopped; /* after a fatal error: every further token is the end */
-    ptx_names keywords, spellings;
-    ptx_set allowed[PTX_OP_COUNT]; /* modifiers of any form */
+    const ptx_words *words;
+    ptx_names spellings;
     ptx_block *block;
     unsigned depth; /* of nested blocks, braces and parentheses */
     bool is_head;   /* a function's directives, before its body */

@@ -2,7 +2,6 @@
 /* Module scope: the header, and what stands there. */
 #include "ptx/front/front.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -386,85 +385,6 @@ static void statements(ptx_parser *p, int newest)
     }
 }
 
-static bool keywords(ptx_parser *p)
-{
-    kr__arena *arena = &p->module->arena;
-    for (int op = 0; op < PTX_OP_COUNT; op++) {
-        const ptx_opcode *opcode = &kr__ptx_opcodes[op];
-        const ptx_text text = {opcode->name, strlen(opcode->name)};
-        ptx_name *name = kr__ptx_add_name(arena, &p->keywords, text, kr__ptx_hash(text), PTX_NAME_OPCODE);
-        if (!name)
-            return false;
-        name->index = (uint32_t)op;
-        for (const ptx_form *form = opcode->forms; form->operands; form++)
-            p->allowed[op] |= form->allowed;
-    }
-    for (size_t i = 0; i < kr__ptx_n_modifiers; i++) {
-        if (i && !strcmp(kr__ptx_modifiers[i].text, kr__ptx_modifiers[i - 1].text))
-            continue;
-        char dotted[48];
-        kr__format(dotted, sizeof dotted, ".%s", kr__ptx_modifiers[i].text);
-        const size_t bytes = strlen(dotted);
-        const ptx_text text = {kr__arena_text(arena, dotted, bytes), bytes};
-        ptx_name *name =
-            text.at ? kr__ptx_add_name(arena, &p->keywords, text, kr__ptx_hash(text), PTX_NAME_MODIFIER)
-                    : NULL;
-        if (!name)
-            return false;
-        name->index = (uint32_t)i;
-    }
-    for (int i = 0; i < PTX_SPECIAL_COUNT; i++) {
-        if (strchr(kr__ptx_specials[i].text, '.')) /* a component of a vector */
-            continue;
-        const ptx_text text = {kr__ptx_specials[i].text, strlen(kr__ptx_specials[i].text)};
-        ptx_name *name = kr__ptx_add_name(arena, &p->keywords, text, kr__ptx_hash(text), PTX_NAME_SPECIAL);
-        if (!name)
-            return false;
-        name->index = (uint32_t)i;
-    }
-    for (size_t i = 0; i < PTX_SPECIAL_VECTORS; i++) {
-        const ptx_special_vector *row = &kr__ptx_special_vectors[i];
-        const ptx_text text = {row->text, strlen(row->text)};
-        ptx_name *name = kr__ptx_add_name(arena, &p->keywords, text, kr__ptx_hash(text), PTX_NAME_VECTOR);
-        if (!name)
-            return false;
-        name->thing = (void *)&row->operand;
-    }
-    return true;
-}
-
-static void free_keywords(ptx_parser *made)
-{
-    if (made)
-        kr__ptx_module_free(&made->module);
-    free(made);
-}
-
-static ptx_parser *make_keywords(void)
-{
-    ptx_parser *made = calloc(1, sizeof *made);
-    if (made && (made->module = calloc(1, sizeof *made->module)) && keywords(made))
-        return made;
-    free_keywords(made);
-    return NULL;
-}
-
-/* They are the same for every text: made once, by whoever comes first, and kept while the process lives. */
-static bool share_keywords(ptx_parser *p)
-{
-    static _Atomic(ptx_parser *) kept;
-    ptx_parser *shared = atomic_load(&kept), *other = NULL;
-    if (!shared && (shared = make_keywords()) && !atomic_compare_exchange_strong(&kept, &other, shared)) {
-        free_keywords(shared);
-        shared = other;
-    }
-    if (!shared)
-        return false;
-    p->keywords = shared->keywords;
-    memcpy(p->allowed, shared->allowed, sizeof p->allowed);
-    return true;
-}
-
 /* Said when all is read: "fatal   : Unresolved extern function 'f'". */
 static void function_error(ptx_parser *p, const ptx_function *function, const char *before, const char *after)
 {
@@ -545,7 +465,7 @@ static void parse(ptx_parser *p, const ptx_options *options)
 {
     const int newest = options && options->max_isa ? options->max_isa : PTX_NEWEST_ISA;
     p->linked = options && options->linked;
-    if (!share_keywords(p) || !kr__ptx_push_block(p) || (p->linked && !kr__ptx_push_block(p))) {
+    if (!(p->words = kr__ptx_words()) || !kr__ptx_push_block(p) || (p->linked && !kr__ptx_push_block(p))) {
         kr__ptx_no_memory(p);
         return;
     }
