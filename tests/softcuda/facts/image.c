@@ -623,8 +623,11 @@ static void fatbin_header(void)
         say(" %u:", version);
         load_both(made.at);
     }
-    bytes first = fatbin(one, 1), both = copy_of(first.at, first.n * 2);
-    memcpy(both.at + first.n, first.at, first.n);
+    const bytes first = fatbin(one, 1), both = {first.n * 2, malloc(first.n * 2)};
+    if (!both.at)
+        MUST(CUDA_ERROR_OUT_OF_MEMORY);
+    for (size_t at = 0; at < both.n; at += first.n)
+        memcpy(both.at + at, first.at, first.n);
     load_both(both.at);
 }
 
