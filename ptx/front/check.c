@@ -1039,12 +1039,16 @@ static bool has_scope(ptx_parser *p, const ptx_instr *instr)
            kr__ptx_has(p, instr->line, ".b128 with .sys", 84, 70);
 }
 
+/* For what many instructions ask: what the module is known to need is there. */
+static bool has(ptx_parser *p, const ptx_instr *instr, const char *feature, int isa, int sm)
+{
+    const ptx_needs *needs = &p->module->needs;
+    return (needs->isa >= isa && needs->sm >= sm) || kr__ptx_has(p, instr->line, feature, isa, sm);
+}
+
 static bool has_generic(ptx_parser *p, const ptx_instr *instr)
 {
-    enum { ISA = 20, SM = 20 };
-    const bool is_known = p->module->needs.isa >= ISA && p->module->needs.sm >= SM;
-    return instr->space != PTX_SPACE_GENERIC || is_known ||
-           kr__ptx_has(p, instr->line, "generic addressing", ISA, SM);
+    return instr->space != PTX_SPACE_GENERIC || has(p, instr, "generic addressing", 20, 20);
 }
 
 static void check_atomic(ptx_parser *p, const ptx_instr *instr, const char *title)
@@ -1192,7 +1196,7 @@ static void check_memory(ptx_parser *p, const ptx_spelling *spelling, const ptx_
                       to->variable->name);
         return;
     }
-    if (!has_generic(p, instr))
+    if (!has_generic(p, instr) || ((instr->flags & PTX_NC) && !has(p, instr, ".nc", 31, 32)))
         return;
     check_width(p, instr);
     check_caching(p, spelling, instr, title);

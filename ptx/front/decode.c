@@ -197,6 +197,25 @@ static uint8_t kind_of(const ptx_modifier *modifier, ptx_set seen, ptx_set allow
     return second && (seen & (ptx_set)1 << kind) && (allowed & (ptx_set)1 << second) ? second : kind;
 }
 
+/* Of each of these sets one. */
+static const ptx_set alternatives[] = {
+    PTX_ALL | PTX_ANY | PTX_UNI_MODE | PTX_BALLOT,
+    PTX_APPROX | PTX_FULL | K(ROUND),
+    PTX_WRAP | PTX_CLAMP,
+    PTX_CC | PTX_SAT,
+    K(CACHE) | K(CACHE_LOAD) | K(CACHE_STORE),
+};
+
+/* With which of those before it the modifier cannot stand; 0: with all. */
+static ptx_set rivals(const ptx_modifier *modifier, ptx_set seen)
+{
+    const ptx_set bit = bit_of(modifier);
+    for (size_t i = 0; i < KR_COUNT(alternatives); i++)
+        if (alternatives[i] & bit)
+            return seen & alternatives[i] & ~bit;
+    return 0;
+}
+
 static bool repeated(ptx_parser *p, const ptx_modifier *modifier, ptx_set seen, ptx_op op, ptx_text word,
                      unsigned line)
 {
@@ -260,6 +279,12 @@ static bool decode_word(ptx_parser *p, ptx_op op, ptx_text word, bool is_first, 
         return false;
     if (is_misplaced(modifier, op, to->modifiers, is_first)) {
         kr__ptx_error(p, line, "Unknown modifier '%.*s'", (int)word.bytes, word.at);
+        return false;
+    }
+    const ptx_set others = rivals(modifier, to->modifiers);
+    if (others) {
+        kr__ptx_error(p, line, "Modifier '%.*s' cannot be combined with modifier '.%s'", (int)word.bytes,
+                      word.at, kr__ptx_modifier_text(others));
         return false;
     }
     const bool is_param = modifier->kind == PTX_KIND_SPACE && modifier->value == PTX_SPACE_PARAM;
