@@ -183,18 +183,33 @@ static void unknown_symbol(ptx_parser *p, ptx_text text, unsigned line)
     p->unknown = true;
 }
 
+static bool is_between(ptx_text text, const char *begins, const char *ends)
+{
+    const size_t n = strlen(begins), m = strlen(ends);
+    return text.bytes >= n + m && !memcmp(text.at, begins, n) && !memcmp(text.at + text.bytes - m, ends, m);
+}
+
 /* Since when there are the younger special registers. */
 static void check_special(ptx_parser *p, ptx_text text, unsigned line)
 {
     static const struct {
-        const char *begins;
+        const char *begins, *ends;
         uint8_t isa, sm;
-    } rows[] = {{"%cluster", 78, 90},        {"%ncluster", 78, 90},      {"%is_explicit_cluster", 78, 90},
-                {"%aggr_smem_size", 81, 90}, {"%current_graph", 80, 50}, {"%reserved_smem", 76, 80},
-                {"%clock_hi", 50, 20}};
+    } rows[] = {{"%cluster", "", 78, 90},
+                {"%ncluster", "", 78, 90},
+                {"%is_explicit_cluster", "", 78, 90},
+                {"%aggr_smem_size", "", 81, 90},
+                {"%current_graph", "", 80, 50},
+                {"%reserved_smem", "", 76, 80},
+                {"%clock_hi", "", 50, 20},
+                {"%pm", "", 13, 10},
+                {"%pm", "4", 30, 20},
+                {"%pm", "5", 30, 20},
+                {"%pm", "6", 30, 20},
+                {"%pm", "7", 30, 20},
+                {"%pm", "_64", 40, 50}};
     for (size_t i = 0; i < KR_COUNT(rows); i++)
-        if (text.bytes >= strlen(rows[i].begins) &&
-            !memcmp(text.at, rows[i].begins, strlen(rows[i].begins))) {
+        if (is_between(text, rows[i].begins, rows[i].ends)) {
             char name[40];
             kr__format(name, sizeof name, "%.*s", (int)text.bytes, text.at);
             kr__ptx_has(p, line, name, rows[i].isa, rows[i].sm);

@@ -186,7 +186,15 @@ typedef enum ptx_sub { /* the operation inside atom, red, redux, shfl, prmt, cp.
     X(PTX_ENVREG24, "%envreg24", PTX_B32) X(PTX_ENVREG25, "%envreg25", PTX_B32) \
     X(PTX_ENVREG26, "%envreg26", PTX_B32) X(PTX_ENVREG27, "%envreg27", PTX_B32) \
     X(PTX_ENVREG28, "%envreg28", PTX_B32) X(PTX_ENVREG29, "%envreg29", PTX_B32) \
-    X(PTX_ENVREG30, "%envreg30", PTX_B32) X(PTX_ENVREG31, "%envreg31", PTX_B32)
+    X(PTX_ENVREG30, "%envreg30", PTX_B32) X(PTX_ENVREG31, "%envreg31", PTX_B32) \
+    X(PTX_PM0, "%pm0", PTX_U32) X(PTX_PM1, "%pm1", PTX_U32) \
+    X(PTX_PM2, "%pm2", PTX_U32) X(PTX_PM3, "%pm3", PTX_U32) \
+    X(PTX_PM4, "%pm4", PTX_U32) X(PTX_PM5, "%pm5", PTX_U32) \
+    X(PTX_PM6, "%pm6", PTX_U32) X(PTX_PM7, "%pm7", PTX_U32) \
+    X(PTX_PM0_64, "%pm0_64", PTX_U64) X(PTX_PM1_64, "%pm1_64", PTX_U64) \
+    X(PTX_PM2_64, "%pm2_64", PTX_U64) X(PTX_PM3_64, "%pm3_64", PTX_U64) \
+    X(PTX_PM4_64, "%pm4_64", PTX_U64) X(PTX_PM5_64, "%pm5_64", PTX_U64) \
+    X(PTX_PM6_64, "%pm6_64", PTX_U64) X(PTX_PM7_64, "%pm7_64", PTX_U64)
 
 typedef enum ptx_special {
 #define PTX_SPECIAL_ENUM(name, text, type) name,
