@@ -155,7 +155,7 @@ bool open_standard_files(void);
 kr_status claim_stdout(kr_error *err);
 /* At the end: the code, or that of an output that could not be written, which is told. */
 int end_output(int code);
-/* Any text: bytes that a terminal would obey, but for the ends of lines and tabs, as \xNN. */
+/* Any text: bytes that a terminal would obey, but for the ends of lines and tabs, and what is no UTF-8, as \xNN. */
 void put_text(FILE *to, const char *text);
 /* Any bytes: those that are not UTF-8 as \xNN. */
 json_t *json_any_text(const char *text);

@@ -233,12 +233,15 @@ void about_op(kr_error *err, const char *full_name)
 
 void put_text(FILE *to, const char *text)
 {
-    for (; *text; text++) {
+    while (*text) {
         const unsigned char byte = (unsigned char)*text;
-        if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 127)
-            fprintf(to, "\\x%02X", byte);
+        const bool is_control = (byte < ' ' && byte != '\n' && byte != '\t') || byte == 127;
+        const size_t n = is_control ? 0 : byte < 128 ? 1 : character_bytes(text);
+        if (n)
+            fwrite(text, 1, n, to);
         else
-            putc(byte, to);
+            fprintf(to, "\\x%02X", byte);
+        text += n ? n : 1;
     }
 }
 

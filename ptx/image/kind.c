@@ -49,7 +49,7 @@ static kr_status fail_unknown(const char *image, size_t bytes, kr_error *err)
     const size_t shown = bytes < LONGEST_NAME ? bytes : LONGEST_NAME, n = strnlen(image, shown);
     if (n + 1 >= shown && memmem(image, bytes, "__global__", 10))
         return fail_other(err, "the text is CUDA source, which no driver reads", "Compile it first.");
-    bool text = n > 0 && n < LONGEST_NAME;
+    bool text = n > 0 && n < LONGEST_NAME && kr__utf8_good(image, n) == n;
     for (size_t i = 0; i < n; i++)
         text = text && (unsigned char)image[i] >= ' ';
     if (text) {

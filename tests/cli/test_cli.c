@@ -582,6 +582,9 @@ START_TEST(no_byte_commands_the_terminal)
         ck_assert_msg(strstr(a->out, "y = \\x1B[2J0") && !strchr(a->out, '\033'), "%s", a->out);
     a = run("list $(printf 'a\\033[2Jb')");
     ck_assert_msg(strstr(a->err, "a\\x1B[2Jb") && !strchr(a->err, '\033'), "%s", a->err);
+    /* nor one of the other half of its commands, which no text has alone */
+    a = run("list $(printf 'a\\233\\060\\303\\251b')");
+    ck_assert_msg(strstr(a->err, "a\\x9B0\303\251b"), "%s", a->err);
 }
 END_TEST
 

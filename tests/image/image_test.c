@@ -298,6 +298,8 @@ START_TEST(messages_name_the_offset)
     kr_image_kind kind;
     ck_assert_int_eq(kr__image_kind("MZ\1\2", 4, &kind, &err), KR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(err.message, "4 bytes beginning 4d 5a 01 02 are no PTX"));
+    ck_assert_int_eq(kr__image_kind("P\355U", 3, &kind, &err), KR_CORRUPT); /* what is left of a fatbin */
+    ck_assert_ptr_nonnull(strstr(err.message, "3 bytes beginning 50 ed 55"));
 }
 END_TEST
 
