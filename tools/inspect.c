@@ -179,10 +179,14 @@ static void print_image(const kr_image_info *info, const kr_image_contents *c, s
         printf(", relocatable");
     print_said("made of ", info->name);
     print_said("options ", info->options);
+    if (c->address_bits == 32)
+        printf(", 32-bit addresses");
     if (c->min_isa) {
         printf("; needs ISA %s", isa_text(c->min_isa, text));
         print_said("", known_arch(info->kind, c->min_target, text));
         print_said("driver ", known_version(c->min_driver, text));
+    } else if (info->kind == KR_IMAGE_PTX) {
+        printf("; what it needs is told by `kregistry relevel --lowest`");
     }
     printf("\n");
     for (size_t i = 0; i < c->n_kernels; i++)

@@ -177,10 +177,10 @@ static unsigned first_serial(ptx_slice text)
 
 /* ---- judging ---- */
 
-/* "ptxas application ptx input, line 7; error   : what" without what stands before the what */
+/* "ptxas application ptx input, line 7; error   : what", or "fatal   : what", without what stands before the what */
 static ptx_slice first_error(const kr__text *log)
 {
-    static const char before[] = "error   : ";
+    static const char before[] = "   : ";
     const char *at = log->data ? strstr(log->data, before) : NULL;
     at = at ? at + sizeof before - 1 : log->data ? log->data : "";
     return (ptx_slice){at, strcspn(at, "\n")};

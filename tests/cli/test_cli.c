@@ -173,6 +173,8 @@ static const row rows[] = {
     {"inspect " HOSTS "s.a", 0, "archive, 4 images", 0},
     {"inspect " HOSTS "s64.so", 0, "k(0:8 8:12), at most 128 threads, clusters of 2x1x1", 0},
     {NO_DRIVER "inspect " HOSTS "small.ptx", 0, "ISA 7.8, driver 11.8", 0},
+    {"inspect TMP/narrow.ptx", 0, "driver 13.0, 32-bit addresses; what it needs is told by `kregistry relevel", 0},
+    {"relevel TMP/narrow.ptx --lowest -o TMP/no.ptx", 2, "line 3 of the PTX is wrong: 32-Bit compilation", 0},
     {"inspect TMP/x.o", 0, "elf, 8 images", 0}, /* of embed, above */
     {"inspect TMP/damaged_pack.so", 2, "damaged at byte 32", 0},
     {"inspect TMP/damaged_pack.so", 2, "reading the pack at offset 0x888 of ", 0},
@@ -1331,6 +1333,7 @@ static bool make_damaged(void)
     expand("cd TMP && for f in damaged.pack newer.pack damaged_image.pack same.c; do cp " PACK " $f; done && "
            "w() { printf '\\377' | dd of=$1 bs=1 seek=$2 conv=notrunc 2>/dev/null; } && "
            "w damaged.pack 100 && w newer.pack 8 && w damaged_image.pack 6000 && "
+           "printf '.version 9.0\\n.target sm_75\\n.address_size 32\\n' >narrow.ptx && "
            "cat " HOSTS "s64.so damaged.pack >damaged_pack.so && "
            "{ cat " HOSTS "s64.so && head -c 26000 " PACK "; } >cut_pack.so && "
            "sed 's/a \\* x/x[i] * a + 0 * x/' OPS/../../registry/packs/scale.cu >scale.cu",
