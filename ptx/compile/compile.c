@@ -44,7 +44,7 @@ const char *kr__include_folder(const char *const *options, size_t i)
 {
     const char *option = options[i];
     if (strncmp(option, "-I", 2) == 0 && option[2])
-        return option + 2;
+        return option[2] == '=' ? option + 3 : option + 2 + strspn(option + 2, " ");
     if (strncmp(option, "--include-path=", 15) == 0)
         return option + 15;
     const char *before = i ? options[i - 1] : "";
@@ -80,11 +80,28 @@ static kr_status check_lists(const compile_job *job)
     return status;
 }
 
+/* NVRTC reads options without the blanks around them; so does who looks at them here. */
+static kr_status trim_options(compile_job *job)
+{
+    static const char blanks[] = " \t\n\v\f\r";
+    const size_t n = job->given.n_options;
+    const char **trimmed = job_alloc(job, n * sizeof *trimmed);
+    for (size_t i = 0; i < n && trimmed; i++) {
+        const char *option = job->given.options[i] + strspn(job->given.options[i], blanks);
+        size_t bytes = strlen(option);
+        while (bytes && strchr(blanks, option[bytes - 1]))
+            bytes--;
+        if (!(trimmed[i] = kr__arena_text(&job->arena, option, bytes)))
+            return KR_FAIL(job->err, KR_OUT_OF_HOST_MEMORY, "no host memory for the options of %s",
+                           job->name);
+    }
+    job->given.options = trimmed;
+    return trimmed ? KR_OK : KR_OUT_OF_HOST_MEMORY;
+}
+
 static kr_status check_call(const compile_job *job)
 {
     const kr_compile_options *given = &job->given;
-    if (check_lists(job))
-        return KR_INVALID_ARGUMENT;
     if ((unsigned)given->kind > KR_IMAGE_LTOIR)
         return KR_FAIL(job->err, KR_INVALID_ARGUMENT, "%d is no kind of image", (int)given->kind);
     if (gives_option(given, "--gpu-architecture", "-arch")) {
@@ -337,7 +354,11 @@ static bool find(compile_job *job, const kr__cache_key key)
 static void keep(compile_job *job, const kr__cache_key key)
 {
     kr__text packed = {0};
-    if (kr__compiled_pack(job, &packed))
+    kr__cache_key now;
+    if (!kr__compile_key(job, now) || memcmp(now, key, sizeof now))
+        kr__format(job->cache_note, sizeof job->cache_note,
+                   "%s is not kept: what it is made from changed meanwhile", job->name);
+    else if (kr__compiled_pack(job, &packed))
         kr__cache_keep(job->given.cache, key, packed.data, packed.bytes, job->cache_note,
                        sizeof job->cache_note);
     else
@@ -355,7 +376,7 @@ static kr_status run_or_find(compile_job *job)
         return KR_FAIL(job->err, KR_NOT_FOUND, "%s for %s is not in the cache", job->name, job->target);
     if (job->given.cache && !has_key)
         kr__format(job->cache_note, sizeof job->cache_note,
-                   "%s is not kept: what it includes cannot be read off its text and options", job->name);
+                   "%s is not kept: what it is made from cannot be read off its text and options", job->name);
     const kr_status status = run(job);
     if (!status && has_key)
         keep(job, key);
@@ -381,6 +402,10 @@ kr_status kr_compile(kr_nvrtc *nvrtc, const char *name, const char *source, kr_c
     kr__format(job->target, sizeof job->target, "%s_%d%d%.1s", real ? "sm" : "compute", arch.major,
                arch.minor, &arch.suffix);
 
+    if (!status)
+        status = check_lists(job);
+    if (!status)
+        status = trim_options(job);
     if (!status)
         status = check_call(job);
     if (!status)

@@ -2,8 +2,8 @@
 /*
  * What the result of a compile depends on, as one hash. Files that may be included are hashed whole: those
  * that any include line leads to in any folder that is searched, also where the preprocessor would leave it
- * out. What cannot be read off the text so (#include of a macro, options that name files) has no key, and is
- * not kept.
+ * out. What cannot be read off the text so (#include of a macro, options that name files, the time) has no
+ * key, and is not kept.
  */
 #include <kregistry/version.h>
 
@@ -11,20 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ptx/compile/job.h"
 
 enum {
-    KEPT_FORM = 1, /* grows with what is kept, and how */
+    KEPT_FORM = 2, /* grows with what is kept, and how */
     MOST_FILES = 4096,
-    MOST_FILE_BYTES = 16 << 20
+    MOST_LOOKS = 1 << 18, /* for files */
+    MOST_LINE = 4096,     /* before a question */
+    MOST_BYTES = 64 << 20 /* of all files */
 };
+
+/* A text that NVRTC reads. */
+typedef struct scanned {
+    char *place;    /* of a file: its folder's real path and its name; else NULL */
+    char *folder;   /* where "name" is looked for first */
+    char *data;     /* without lines that go on in the next */
+    size_t n_asked; /* questions that it was looked at for */
+} scanned;
 
 typedef struct keying {
     const compile_job *job;
     kr__sha256 sha;
-    char **files; /* real paths that were hashed */
-    size_t n_files;
+    scanned *texts;
+    char **questions; /* words that ask for a header in parentheses: __has_include, macros of it */
+    size_t n_texts, n_files, n_questions, n_looks, file_bytes;
     bool failed; /* no key */
 } keying;
 
@@ -49,17 +61,31 @@ static void add_list(keying *k, const char *const *list, size_t n)
 
 /* ---- the compiler ---- */
 
-/* A library is too long to be read each time: it is the one of that place, length and time. False: it is not
- * there. */
-static bool add_library(keying *k, const char *path)
+/* Where its builtins are not beside it, NVRTC finds them by itself: nobody knows which. */
+static void add_libraries(keying *k)
 {
-    struct stat facts;
-    if (!path || stat(path, &facts))
-        return false;
-    add_text(k, path);
-    add(k, &facts.st_size, sizeof facts.st_size);
-    add(k, &facts.st_mtim, sizeof facts.st_mtim);
-    return true;
+    const kr_nvrtc *nvrtc = k->job->nvrtc;
+    add_text(k, nvrtc->info.path);
+    for (size_t i = 0; i < KR_COUNT(nvrtc->facts); i++) {
+        const kr__file_facts *facts = &nvrtc->facts[i];
+        add(k, &facts->bytes, sizeof facts->bytes);
+        add(k, &facts->written, sizeof facts->written);
+        add(k, &facts->changed, sizeof facts->changed);
+        k->failed |= !facts->is_there;
+    }
+}
+
+/* What NVRTC 13.0 reads of the environment, as far as it could change what comes out. */
+static void add_environment(keying *k)
+{
+    static const char *const names[] = {"NVRTC_APPEND_FLAGS", "NVRTCWIZ",           "NV_NVVM_VERSION",
+                                        "NVVM_IR_VER_CHK",    "EDG_BASE",           "EDG_MODULES_PATH",
+                                        "CUDA_HOME",          "DUMP_KNOBS_TO_FILE", "LLVM_OVERRIDE_PRODUCER"};
+    for (size_t i = 0; i < KR_COUNT(names); i++) {
+        const char *value = getenv(names[i]);
+        add_text(k, value ? names[i] : "");
+        add_text(k, value ? value : "");
+    }
 }
 
 static bool is_given(const compile_job *job, const char *header)
@@ -85,54 +111,128 @@ static bool names_file(const compile_job *job, const char *option)
     return false;
 }
 
-/* ---- include lines ---- */
+/* Options that write into the result where the compile ran. */
+static bool tells_place(const char *option)
+{
+    static const char *const words[] = {"-G", "--device-debug", "-lineinfo", "--generate-line-info"};
+    for (size_t i = 0; i < KR_COUNT(words); i++)
+        if (!strncmp(option, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
 
-static void add_includes(keying *k, const char *text, size_t bytes, const char *folder);
+static void add_options(keying *k)
+{
+    bool is_told = false;
+    add_list(k, k->job->options, k->job->n_options);
+    for (size_t i = 0; i < k->job->n_options; i++) {
+        k->failed |= names_file(k->job, k->job->options[i]);
+        is_told |= tells_place(k->job->options[i]);
+    }
+    char *here = is_told ? get_current_dir_name() : NULL;
+    k->failed |= is_told && !here;
+    add_text(k, here ? here : "");
+    free(here);
+}
 
+/* ---- texts ---- */
+
+/* A backslash at the end of a line goes on in the next: an include line may be written so. */
+static char *joined(const char *data, size_t bytes)
+{
+    char *copy = malloc(bytes + 1), *to = copy;
+    for (const char *at = data; copy && at < data + bytes;) {
+        if (at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n')))
+            at += at[1] == '\n' ? 2 : 3;
+        else
+            *to++ = *at++;
+    }
+    if (copy)
+        *to = '\0';
+    return copy;
+}
+
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)(slash - path + 1)) : strdup("./");
+}
+
+/* `data` of `path`, to be scanned; `place` becomes the list's. */
+static void add_scanned(keying *k, const char *path, char *place, const char *data, size_t bytes)
+{
+    scanned *texts = kr__grow(k->texts, k->n_texts, sizeof *texts);
+    if (!texts) {
+        free(place);
+        k->failed = true;
+        return;
+    }
+    k->texts = texts;
+    const scanned added = {place, folder_of(path), joined(data, bytes), 0};
+    texts[k->n_texts++] = added;
+    k->failed |= !added.folder || !added.data || strlen(data) != bytes;
+}
+
+/* The folder's real path and the name: what is beside the file depends on the folder that it was found in,
+ * not on where a link of it leads. */
+static char *place_of(const char *path)
+{
+    kr__text place = {0};
+    char *folder = folder_of(path), *real = folder ? realpath(folder, NULL) : NULL;
+    if (real)
+        kr__text_add(&place, "%s/%s", real, strrchr(path, '/') + 1);
+    free(real);
+    free(folder);
+    if (place.failed)
+        kr__text_free(&place);
+    return place.data;
+}
+
+/* Where it is: its path and, the first time, its content. */
 static void add_file(keying *k, const char *path)
 {
-    char *real = realpath(path, NULL), *data = NULL;
-    size_t bytes;
-    if (!real) {
-        k->failed |= errno == ENOMEM;
+    struct stat facts;
+    if (stat(path, &facts)) {
+        k->failed |= errno != ENOENT && errno != ENOTDIR && errno != EACCES;
         return;
     }
-    for (size_t i = 0; i < k->n_files; i++)
-        if (!strcmp(k->files[i], real)) {
-            free(real);
-            return;
-        }
-    char **files = kr__grow(k->files, k->n_files, sizeof *files);
-    k->files = files ? files : k->files;
-    k->failed |=
-        !files || k->n_files == MOST_FILES || kr__file_read_most(path, MOST_FILE_BYTES, &data, &bytes, NULL);
-    if (k->failed) {
-        free(real);
-        return;
-    }
-    k->files[k->n_files++] = real;
     add_text(k, path);
+    if (S_ISDIR(facts.st_mode))
+        return;
+    char *place = place_of(path), *data = NULL;
+    size_t i = 0, bytes = 0;
+    for (; place && i < k->n_texts; i++)
+        if (k->texts[i].place && !strcmp(k->texts[i].place, place))
+            break;
+    add(k, &i, sizeof i);
+    if (place && i < k->n_texts) {
+        free(place);
+        return;
+    }
+    k->failed |= !place || k->n_files++ == MOST_FILES ||
+                 kr__file_read_most(path, MOST_BYTES - k->file_bytes, &data, &bytes, NULL);
+    if (k->failed) {
+        free(place);
+        return;
+    }
+    k->file_bytes += bytes;
     add(k, data, bytes);
-    *strrchr(real, '/') = '\0';
-    char *folder = strdup(real[0] ? real : "/");
-    real[strlen(real)] = '/';
-    if (folder)
-        add_includes(k, data, bytes, folder);
-    k->failed |= !folder;
-    free(folder);
+    add_scanned(k, path, place, data, bytes);
     free(data);
 }
 
 static void add_named(keying *k, const char *folder, const char *name, size_t n)
 {
     kr__text path = {0};
+    k->failed |= k->n_looks++ == MOST_LOOKS;
     if (*name == '/')
-        kr__text_add(&path, "%.*s", (int)n, name);
-    else
-        kr__text_add(&path, "%s/%.*s", folder, (int)n, name);
-    if (path.failed)
+        folder = "";
+    else if (!*folder)
         k->failed = true;
-    else if (kr__file_exists(path.data))
+    kr__text_add(&path, "%s%s%.*s", folder, *folder && folder[strlen(folder) - 1] != '/' ? "/" : "", (int)n,
+                 name);
+    k->failed |= path.failed;
+    if (!k->failed)
         add_file(k, path.data);
     kr__text_free(&path);
 }
@@ -153,99 +253,199 @@ static bool add_header(keying *k, const char *at, const char *folder)
     return true;
 }
 
-static bool is_blank(char c)
+/* ---- what a text asks for ---- */
+
+static const char blanks[] = " \t\v\f\r";
+
+static bool is_of_word(char c)
 {
-    return c == ' ' || c == '\t';
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* Does the line that ends at `end` define a macro? */
-static bool defines(const char *text, const char *end)
+/* The next `word` from `at` that is no part of a longer one, or NULL. */
+static const char *find_word(const char *from, const char *at, const char *word)
 {
-    const char *line = end;
-    while (line > text && line[-1] != '\n')
-        line--;
-    const char *word = strstr(line, "define");
-    return word && word < end;
+    const size_t n = strlen(word);
+    for (; (at = strstr(at, word)); at++)
+        if ((at == from || !is_of_word(at[-1])) && !is_of_word(at[n]))
+            return at;
+    return NULL;
 }
 
-/* A directive of "#include" or "__has_include" that names its header by a macro has no key, except where that
- * is a macro's own parameter: then its callers name the header, in parentheses. */
-static void add_include(keying *k, const char *text, const char *word, const char *folder)
+static const char *back_over_blanks(const char *from, const char *at)
 {
-    static const char asks[] = "__has_";
-    const char *before = word, *at = word + strlen("include");
-    while (before > text && is_blank(before[-1]))
-        before--;
-    const bool is_directive = before > text && before[-1] == '#';
-    const bool is_question =
-        word - text >= (ptrdiff_t)strlen(asks) && !strncmp(word - strlen(asks), asks, strlen(asks));
-    if (before - text >= 2 && before[-1] == '/' && before[-2] == '*')
-        k->failed = true; /* a comment may stand between */
-    if (!is_directive && !is_question)
-        return;
-    at += strncmp(at, "_next", 5) ? 0 : 5;
-    while (is_blank(*at) || (is_question && *at == '('))
-        at++;
-    const bool is_asked = is_directive || (at[-1] == '(' && !defines(text, word));
-    if (!add_header(k, at, folder))
-        k->failed |= is_asked;
+    while (at > from && strchr(blanks, at[-1]))
+        at--;
+    return at;
 }
 
-/* Words that go over a line's end, and marks that are spelled otherwise, could hide an include line. */
-static bool may_hide(const char *text)
+static bool ends(const char *from, const char *at, const char *word)
 {
-    for (const char *at = text; (at = strstr(at, "\\\n")); at += 2)
-        if (at > text && (at[-1] == '#' || (at[-1] >= 'a' && at[-1] <= 'z')) && at[2] >= 'a' && at[2] <= 'z')
+    const size_t n = strlen(word);
+    return (size_t)(at - from) >= n && !strncmp(at - n, word, n) &&
+           (!is_of_word(*word) || (size_t)(at - from) == n || !is_of_word(at[-(ptrdiff_t)n - 1]));
+}
+
+/* "#include" that names its header by a macro has no key, nor has one with a comment within. */
+static void scan_includes(keying *k, const char *data, const char *folder)
+{
+    for (const char *at = data; !k->failed && (at = strstr(at, "include"));) {
+        const char *before = back_over_blanks(data, at);
+        at += strlen("include");
+        k->failed |= ends(data, before, "*/");
+        if (!ends(data, before, "#"))
+            continue;
+        at += strncmp(at, "_next", 5) ? 0 : 5;
+        at += strspn(at, blanks);
+        k->failed |= !add_header(k, at, folder);
+    }
+}
+
+/* "#define NAME(X) ... QUESTION(X)", where `at` is behind QUESTION: NAME is a question too. */
+static bool add_question(keying *k, const char *name, const char *at)
+{
+    name += strspn(name, blanks);
+    size_t n = 0, n_argument = 0;
+    while (is_of_word(name[n]))
+        n++;
+    const char *argument = name + n + 1;
+    while (name[n] == '(' && is_of_word(argument[n_argument]))
+        n_argument++;
+    if (!n_argument || argument[n_argument] != ')' || *at != '(' || strncmp(at + 1, argument, n_argument) ||
+        at[1 + n_argument] != ')')
+        return false;
+    char *copy = strndup(name, n), **questions = kr__grow(k->questions, k->n_questions, sizeof *questions);
+    k->questions = questions ? questions : k->questions;
+    for (size_t i = 0; questions && copy && i < k->n_questions; i++)
+        if (!strcmp(questions[i], copy)) {
+            free(copy);
             return true;
-    return strstr(text, "%:") || strstr(text, "?\?=") || strstr(text, "?\?/");
+        }
+    if (!questions || !copy) {
+        free(copy);
+        return false;
+    }
+    questions[k->n_questions++] = copy;
+    return true;
 }
 
-static void add_includes(keying *k, const char *text, size_t bytes, const char *folder)
+/* Is a question at [at, behind) answered by a header that is named there, or is it none? */
+static bool ask(keying *k, const char *data, const char *at, const char *behind, const char *folder)
 {
-    static const char *const passed[] = {"(<", "(\""};
-    k->failed |= strlen(text) != bytes || may_hide(text);
-    for (const char *at = text; !k->failed && (at = strstr(at, "include")); at++)
-        add_include(k, text, at, folder);
-    for (size_t i = 0; i < KR_COUNT(passed); i++)
-        for (const char *at = text; !k->failed && (at = strstr(at, passed[i])); at++)
-            add_header(k, at + 1, folder);
+    static const char *const no_questions[] = {"define", "undef", "ifdef", "ifndef", "defined"};
+    const char *before = back_over_blanks(data, at), *line = at;
+    if (before > data && before[-1] == '(' && ends(data, back_over_blanks(data, before - 1), "defined"))
+        return true;
+    for (size_t i = 0; i < KR_COUNT(no_questions); i++)
+        if (ends(data, before, no_questions[i]))
+            return true;
+    while (line > data && line[-1] != '\n' && at - line < MOST_LINE)
+        line--;
+    const size_t n_before = (size_t)(at - line);
+    behind += strspn(behind, blanks);
+    if (n_before == MOST_LINE || memmem(line, n_before, "*/", 2))
+        return false;
+    for (; (line = memmem(line, (size_t)(at - line), "define", 6)); line += 6)
+        if (!is_of_word(line[6]))
+            return add_question(k, line + 6, behind);
+    return *behind == '(' && add_header(k, behind + 1 + strspn(behind + 1, blanks), folder);
+}
+
+static void scan_questions(keying *k, const scanned *s, size_t first)
+{
+    for (size_t i = first; i < k->n_questions; i++) {
+        const size_t n = strlen(k->questions[i]);
+        for (const char *at = s->data; !k->failed && (at = find_word(s->data, at, k->questions[i])); at += n)
+            k->failed |= !ask(k, s->data, at, at + n, s->folder);
+    }
+}
+
+/* Marks that are spelled otherwise could hide an include line; the time is another each time. */
+static bool is_unknowable(const char *data)
+{
+    static const char *const words[] = {"%:", "?\?=", "?\?/", "__DATE__", "__TIME__"};
+    for (size_t i = 0; i < KR_COUNT(words); i++)
+        if (strstr(data, words[i]))
+            return true;
+    return false;
+}
+
+/* A text may lead to more texts, and to questions that others were not looked at for. */
+static void scan(keying *k)
+{
+    size_t n_questions;
+    do {
+        n_questions = k->n_questions;
+        for (size_t i = 0; i < k->n_texts && !k->failed; i++) {
+            const scanned s = k->texts[i];
+            if (!s.n_asked) {
+                k->failed |= is_unknowable(s.data);
+                scan_includes(k, s.data, s.folder);
+            }
+            scan_questions(k, &s, s.n_asked);
+            k->texts[i].n_asked = k->n_questions;
+        }
+    } while (k->n_questions > n_questions && !k->failed);
 }
 
 /* ---- the whole ---- */
+
+static void add_scanned_list(keying *k, const char *const *names, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        add_scanned(k, names ? names[i] : "", NULL, list[i], strlen(list[i]));
+}
+
+static void begin_questions(keying *k)
+{
+    static const char *const first[] = {"__has_include", "__has_include_next"};
+    for (size_t i = 0; i < KR_COUNT(first); i++) {
+        char **questions = kr__grow(k->questions, k->n_questions, sizeof *questions);
+        char *copy = strdup(first[i]);
+        k->failed |= !questions || !copy;
+        if (questions)
+            (k->questions = questions)[k->n_questions++] = copy;
+        else
+            free(copy);
+    }
+}
 
 bool kr__compile_key(const compile_job *job, uint8_t ret_key[KR__SHA256_BYTES])
 {
     const kr_compile_options *given = &job->given;
     keying k = {.job = job};
     const int form = KEPT_FORM;
-    const char *slash = strrchr(job->name, '/');
-    char *folder = slash ? strndup(job->name, (size_t)(slash - job->name + 1)) : strdup(".");
     kr__sha256_begin(&k.sha);
-    k.failed = !folder;
     add(&k, &form, sizeof form);
     add_text(&k, kr_version());
     add(&k, &job->nvrtc->info.major, sizeof job->nvrtc->info.major);
     add(&k, &job->nvrtc->info.minor, sizeof job->nvrtc->info.minor);
-    k.failed |= !add_library(&k, job->nvrtc->info.path);
-    add_library(&k, job->nvrtc->builtins); /* without it NVRTC compiles nothing */
+    add_libraries(&k);
+    add_environment(&k);
     add(&k, &given->kind, sizeof given->kind);
     add_text(&k, job->target);
     add_text(&k, job->name);
     add_text(&k, job->source);
-    add_list(&k, job->options, job->n_options);
+    add_options(&k);
     add_list(&k, given->name_expressions, given->n_name_expressions);
     add_list(&k, job->header_names, job->n_headers);
     add_list(&k, job->header_texts, job->n_headers);
-    for (size_t i = 0; i < job->n_options; i++)
-        k.failed |= names_file(job, job->options[i]);
+    begin_questions(&k);
+    add_scanned(&k, job->name, NULL, job->source, strlen(job->source));
+    add_scanned_list(&k, job->header_names, job->header_texts, job->n_headers);
+    add_scanned_list(&k, NULL, job->options, job->n_options);
+    add_scanned_list(&k, NULL, given->name_expressions, given->n_name_expressions);
     if (!k.failed)
-        add_includes(&k, job->source, strlen(job->source), folder);
-    for (size_t i = 0; i < job->n_headers && !k.failed; i++)
-        add_includes(&k, job->header_texts[i], strlen(job->header_texts[i]), folder);
+        scan(&k);
     kr__sha256_end(&k.sha, ret_key);
-    for (size_t i = 0; i < k.n_files; i++)
-        free(k.files[i]);
-    free(k.files);
-    free(folder);
+    for (size_t i = 0; i < k.n_texts; i++) {
+        free(k.texts[i].place);
+        free(k.texts[i].folder);
+        free(k.texts[i].data);
+    }
+    for (size_t i = 0; i < k.n_questions; i++)
+        free(k.questions[i]);
+    free(k.texts);
+    free(k.questions);
     return !k.failed;
 }

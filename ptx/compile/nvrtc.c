@@ -7,6 +7,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *kr__nvrtc_result_name(int result)
 {
@@ -79,6 +80,13 @@ static int open_builtins(kr_nvrtc *nvrtc, const char *folder, const char *file_n
     return number;
 }
 
+static void look_at(const char *path, kr__file_facts *ret)
+{
+    struct stat facts;
+    if (!stat(path, &facts))
+        *ret = (kr__file_facts){true, facts.st_size, facts.st_mtim, facts.st_ctim};
+}
+
 /* What lies beside the library: its real file, not the link it was opened by. 0, or an errno. */
 static int look_around(kr_nvrtc *nvrtc, void *library)
 {
@@ -92,6 +100,9 @@ static int look_around(kr_nvrtc *nvrtc, void *library)
     if (!number) {
         const char *folder = dirname(real);
         number = open_builtins(nvrtc, folder, basename(again));
+        look_at(map->l_name, &nvrtc->facts[0]);
+        if (!number)
+            look_at(nvrtc->builtins, &nvrtc->facts[1]);
         if (!number && !kr__toolkit_include(folder, &nvrtc->arena, &nvrtc->info.include))
             number = ENOMEM;
         if (!number && nvrtc->info.include)

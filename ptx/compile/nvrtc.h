@@ -5,6 +5,7 @@
 /* What the files of this room share. */
 
 #include <locale.h>
+#include <time.h>
 
 #include <kregistry/compile.h>
 
@@ -20,13 +21,21 @@ typedef struct nvrtc_table {
 #undef NVRTC_POINTER
 } nvrtc_table;
 
+/* A library is too long to be read each time: it is the one of that length and these times. */
+typedef struct kr__file_facts {
+    bool is_there;
+    int64_t bytes;
+    struct timespec written, changed;
+} kr__file_facts;
+
 struct kr_nvrtc {
     kr__arena arena; /* of every string below */
     nvrtc_table table;
     kr_nvrtc_info info;
-    char *builtins;         /* the file that NVRTC needs beside itself */
-    char *builtins_problem; /* why it could not be opened, or NULL */
-    locale_t c_locale;      /* NVRTC reads numbers with the thread's locale */
+    char *builtins;          /* the file that NVRTC needs beside itself */
+    char *builtins_problem;  /* why it could not be opened, or NULL */
+    kr__file_facts facts[2]; /* of the library and its builtins, when they were opened */
+    locale_t c_locale;       /* NVRTC reads numbers with the thread's locale */
 };
 
 const char *kr__nvrtc_result_name(int result); /* "NVRTC_ERROR_COMPILATION"; "NVRTC_ERROR_?" */

@@ -357,8 +357,13 @@ static kr_nvrtc *fake;
 
 static void open_fake(void)
 {
+    char command[400];
     setup();
-    ck_assert_int_eq(kr_nvrtc_open(FAKE_NVRTC, &fake, &err), KR_OK);
+    snprintf(command, sizeof command, "cp %s %s/libnvrtc.so && : >%s/libnvrtc-builtins.so.13.0", FAKE_NVRTC,
+             folder, folder);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(command, sizeof command, "%s/libnvrtc.so", folder);
+    ck_assert_int_eq(kr_nvrtc_open(command, &fake, &err), KR_OK);
 }
 
 static void close_fake(void)
@@ -480,8 +485,16 @@ START_TEST(headers_in_folders)
         "#include <one.h>\n",
         "  #  include <one.h> // x\n",
         "#include_next <one.h>\n",
+        "# \\\ninclude <one.h>\n",
+        "#inc\\\n\\\nlude <one.h>\n",
+        "#inc\\\r\nlude <one.h>\r\n",
+        "#\finclude\v<one.h>\n",
+        "#\rinclude <one.h>\n",
         "#if __has_include(<one.h>)\n#endif\n",
-        "#define HAS(x) __has_include(x)\n#if HAS(<one.h>)\n#endif\n",
+        "#if defined(__has_include) && __has_include \\\n ( <one.h>)\n#endif\n",
+        "#define HAS(x) __has_include(x)\n#if HAS( <one.h>)\n#endif\n",
+        "#ifdef __has_include\n#define HAS(x) __has_include(x)\n#else\n#define HAS(x) 0\n#endif\n"
+        "#define HAS2( x ) HAS( x )\n#define HAS3(x) HAS(x)\n#if HAS3(<one.h>)\n#endif\n",
     };
     char include[100], other[100];
     snprintf(include, sizeof include, "-I%s", folder);
@@ -508,16 +521,184 @@ START_TEST(headers_in_folders)
 }
 END_TEST
 
+/* However NVRTC is told of a folder. */
+START_TEST(ways_to_name_a_folder)
+{
+    static const char *const ways[][2] = {{"-I%s/x"},
+                                          {"-I=%s/x"},
+                                          {"-I  %s/x"},
+                                          {" \t-I%s/x\n"},
+                                          {"--include-path=%s/x "},
+                                          {"-I ", " %s/x"},
+                                          {" --include-path", "%s/x"}};
+    char options[2][100];
+    job j = plain;
+    j.source = "#include <one.h>\n";
+    for (size_t i = 0; i < 2 && ways[_i][i]; i++) {
+        snprintf(options[i], sizeof options[i], ways[_i][i], folder);
+        j.options[i] = options[i];
+    }
+    snprintf(why, sizeof why, "%s/x", folder);
+    ck_assert_int_eq(mkdir(why, 0700), 0);
+    ck_assert(!is_found(&j));
+    ck_assert(is_found(&j));
+    put("x/one.h", "");
+    ck_assert(!is_found(&j));
+}
+END_TEST
+
+/* "name" is looked for beside the link that was included, not beside the file that it leads to. */
+START_TEST(links)
+{
+    char include[100], path[100];
+    snprintf(include, sizeof include, "-I%s", folder);
+    job j = plain;
+    j.source = "#include <x/one.h>\n";
+    j.options[0] = include;
+    snprintf(path, sizeof path, "%s/x", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    put("real.h", "#include \"two.h\"\n");
+    snprintf(path, sizeof path, "%s/x/one.h", folder);
+    ck_assert_int_eq(symlink("../real.h", path), 0);
+    put("two.h", "");
+    put("x/two.h", "");
+    ck_assert(!is_found(&j));
+    ck_assert(is_found(&j));
+    put("x/two.h", "int a;\n");
+    ck_assert(!is_found(&j));
+}
+END_TEST
+
+/* "name" in a header that is given as text is looked for where the header's name says. */
+START_TEST(beside_a_given_header)
+{
+    char name[100];
+    snprintf(name, sizeof name, "%s/given.h", folder);
+    job j = plain;
+    j.name = "/nowhere/a.cu";
+    j.source = "";
+    j.header_names[0] = name;
+    j.header_texts[0] = "#include \"two.h\"\n";
+    ck_assert(!is_found(&j));
+    ck_assert(is_found(&j));
+    put("two.h", "");
+    ck_assert(!is_found(&j));
+}
+END_TEST
+
+/* Debug information names the folder that the compile ran in. */
+START_TEST(folder_of_debug_information)
+{
+    job j = plain;
+    ck_assert(!is_found(&j));
+    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert(is_found(&j));
+    j.options[0] = _i ? "-lineinfo" : "-G";
+    ck_assert(!is_found(&j));
+    ck_assert(is_found(&j));
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert(!is_found(&j));
+}
+END_TEST
+
+START_TEST(environment)
+{
+    unsetenv("NVRTC_APPEND_FLAGS");
+    ck_assert(!is_found(&plain));
+    setenv("NVRTC_APPEND_FLAGS", "-nvvm-version=nvvm70", 1);
+    ck_assert(!is_found(&plain));
+    ck_assert(is_found(&plain));
+}
+END_TEST
+
+/* An NVRTC that is replaced while it is open is another for who opens it later; the open one is not. */
+START_TEST(library_replaced)
+{
+    char command[200];
+    ck_assert(!is_found(&plain));
+    snprintf(command, sizeof command, "cp -p %s/%s %s/c && mv %s/c %s/%s", folder, "libnvrtc.so", folder,
+             folder, folder, "libnvrtc.so");
+    ck_assert_int_eq(system(command), 0);
+    ck_assert(is_found(&plain));
+    kr_nvrtc_close(&fake);
+    snprintf(command, sizeof command, "%s/libnvrtc.so", folder);
+    ck_assert_int_eq(kr_nvrtc_open(command, &fake, &err), KR_OK);
+    ck_assert(!is_found(&plain));
+    snprintf(command, sizeof command, "%s/libnvrtc-builtins.so.13.0", folder);
+    ck_assert_int_eq(unlink(command), 0);
+    kr_nvrtc_close(&fake);
+    snprintf(command, sizeof command, "%s/libnvrtc.so", folder);
+    ck_assert_int_eq(kr_nvrtc_open(command, &fake, &err), KR_OK);
+    ck_assert(!is_found(&plain));
+    ck_assert(!is_found(&plain));
+}
+END_TEST
+
+/* A header that changes while it is compiled: the result may be of either. */
+START_TEST(changed_meanwhile)
+{
+    char source[200], include[100];
+    snprintf(include, sizeof include, "-I%s", folder);
+    snprintf(source, sizeof source, "append %s/one.h\n#include <one.h>\n", folder);
+    put("one.h", "");
+    job j = plain;
+    j.source = source;
+    j.options[0] = include;
+    kr_compiled *c = compile(&j, false);
+    ck_assert_msg(strstr(c->cache_note, "changed meanwhile") != NULL, "%s", c->cache_note);
+    kr_compiled_destroy(&c);
+    put("one.h", "");
+    ck_assert(!is_found(&j));
+}
+END_TEST
+
+/* More headers than any stack holds, and headers that never end. */
+START_TEST(deep_and_strange)
+{
+    char include[100], name[20], text[60], path[100];
+    snprintf(include, sizeof include, "-I%s", folder);
+    job j = plain;
+    j.source = "#include <0.h>\n";
+    j.options[0] = include;
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "%d.h", i);
+        snprintf(text, sizeof text, "#include \"%d.h\"\n", i + 1);
+        put(name, text);
+    }
+    ck_assert(!is_found(&j));
+    ck_assert(is_found(&j));
+    snprintf(path, sizeof path, "%s/2000.h", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* NVRTC passes it over */
+    ck_assert(!is_found(&j));
+    ck_assert(is_found(&j));
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!is_found(&j));
+    ck_assert(!is_found(&j));
+}
+END_TEST
+
 /* What cannot be known is not kept, and that is told. */
 START_TEST(not_kept)
 {
     static const job rows[] = {
         {.source = "#define H <a.h>\n#include H\n"},
-        {.source = "#in\\\nclude <a.h>\n"},
         {.source = "%:include <a.h>\n"},
         {.source = "#/**/include <a.h>\n"},
+        {.source = "#/* x*/include <a.h>\n"},
         {.source = "#include/**/<a.h>\n"},
+        {.source = "%\\\n:include <a.h>\n"},
         {.source = "#if __has_include(H)\n#endif\n"},
+        {.source = "#if __has_include/**/( <a.h>)\n#endif\n"},
+        {.source = "#define HAS(x) __has_include(x)\n#if HAS(H)\n#endif\n"},
+        {.source = "#define HAS(x) __has_include(<x>)\n#if HAS(a.h)\n#endif\n"},
+        {.source = "\xef\xbb\xbf#define HAS(x) __has_include(<x>)\n#if HAS(a.h)\n#endif\n"},
+        {.source = "#define HAS(x) __has_include(H)\n#if HAS(<a.h>)\n#endif\n"},
+        {.source = "#define HAS __has_include(H)\n#if HAS\n#endif\n"},
+        {.source = "#define HAS __has_include\n#if HAS( <a.h>)\n#endif\n"},
+        {.source = "#if HAS( <a.h>)\n#endif\n", .options = {"-DHAS(x)=__has_include(x)"}},
+        {.source = "__TIME__"},
+        {.source = "now", .options = {"-Dnow=__DATE__"}},
         {.source = "", .options = {"--pre-include=a.h"}},
         {.source = "", .options = {"-include", "a.h"}},
         {.source = "", .options = {"--use-pch=a.pch"}},
@@ -567,10 +748,19 @@ int main(void)
     tcase_add_test(entries, places);
     suite_add_tcase(suite, entries);
     tcase_add_checked_fixture(compiles, open_fake, close_fake);
+    tcase_set_timeout(compiles, 60);
     tcase_add_test(compiles, the_same_comes_back);
     tcase_add_test(compiles, anything_else_is_another);
-    tcase_add_loop_test(compiles, headers_in_folders, 0, 6);
-    tcase_add_loop_test(compiles, not_kept, 0, 9);
+    tcase_add_loop_test(compiles, headers_in_folders, 0, 12);
+    tcase_add_loop_test(compiles, ways_to_name_a_folder, 0, 7);
+    tcase_add_test(compiles, links);
+    tcase_add_test(compiles, beside_a_given_header);
+    tcase_add_loop_test(compiles, folder_of_debug_information, 0, 2);
+    tcase_add_test(compiles, environment);
+    tcase_add_test(compiles, library_replaced);
+    tcase_add_test(compiles, changed_meanwhile);
+    tcase_add_test(compiles, deep_and_strange);
+    tcase_add_loop_test(compiles, not_kept, 0, 20);
     tcase_add_test(compiles, no_cache_is_no_failure);
     suite_add_tcase(suite, compiles);
     SRunner *runner = srunner_create(suite);
