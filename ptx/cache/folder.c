@@ -65,10 +65,12 @@ typedef struct listing {
     bool failed;
 } listing;
 
-static bool ends_with(const char *name, const char *ending)
+/* A name that begins with a key, and ends so: somebody's own files may lie in the folder. */
+static bool is_ours(const char *name, const char *ending)
 {
-    const size_t n = strlen(name), n_ending = strlen(ending);
-    return n > n_ending && !strcmp(name + n - n_ending, ending);
+    const size_t n = strlen(name), n_ending = strlen(ending), n_key = 2 * KR__SHA256_BYTES;
+    return n >= n_key + n_ending && strspn(name, "0123456789abcdef") == n_key && name[n_key] == '.' &&
+           !strcmp(name + n - n_ending, ending);
 }
 
 static void add(listing *l, const char *name, const struct stat *facts)
@@ -96,8 +98,8 @@ static void look(int folder, listing *ret)
     if (!directory && own >= 0)
         close(own);
     for (struct dirent *file; directory && (file = readdir(directory));) {
-        const bool is_unfinished = ends_with(file->d_name, KR__CACHE_UNFINISHED);
-        if ((!is_unfinished && !ends_with(file->d_name, KR__CACHE_ENDING)) ||
+        const bool is_unfinished = is_ours(file->d_name, KR__CACHE_UNFINISHED);
+        if ((!is_unfinished && !is_ours(file->d_name, KR__CACHE_ENDING)) ||
             fstatat(folder, file->d_name, &facts, AT_SYMLINK_NOFOLLOW))
             continue;
         if (!is_unfinished)

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ptx/cache/cache.h"
@@ -282,6 +283,15 @@ START_TEST(killed_while_writing)
 }
 END_TEST
 
+/* A file of that name, last used then. */
+static void old_file(const char *name, time_t seconds)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", place, name);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){{seconds, 0}, {seconds, 0}}, 0), 0);
+}
+
 START_TEST(bounded)
 {
     const kr_cache_options options = {.struct_size = sizeof options, .limit_bytes = 100000};
@@ -296,20 +306,22 @@ START_TEST(bounded)
         ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){{1000 + i, 0}, {1000 + i, 0}}, 0), 0);
     }
     has(0, text); /* used now */
-    snprintf(path, sizeof path, "%s/old" KR__CACHE_UNFINISHED, place);
-    close(open(path, O_WRONLY | O_CREAT, 0600));
-    ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){{1000, 0}, {1000, 0}}, 0), 0);
-    snprintf(path, sizeof path, "%s/young" KR__CACHE_UNFINISHED, place);
-    close(open(path, O_WRONLY | O_CREAT, 0600));
-    snprintf(path, sizeof path, "%s/of somebody else", place);
-    close(open(path, O_WRONLY | O_CREAT, 0600));
+    path_of(1, path);
+    snprintf(strrchr(path, '.'), 20, ".1.2" KR__CACHE_UNFINISHED);
+    old_file(strrchr(path, '/') + 1, 1000);
+    path[strlen(path) - strlen("2" KR__CACHE_UNFINISHED)]++;
+    old_file(strrchr(path, '/') + 1, time(NULL));
+    static const char *const others[] = {"old" KR__CACHE_UNFINISHED, "old" KR__CACHE_ENDING, "another"};
+    for (size_t i = 0; i < KR_COUNT(others); i++)
+        old_file(others[i], 1);
     ck_assert(keep(64, text)); /* the 65th: a sweep */
     has(0, text);
     has(64, text);
     ck_assert_ptr_null(found(1));
     has(63, text);
-    ck_assert_uint_eq(n_files(KR__CACHE_UNFINISHED), 1);
-    ck_assert_uint_eq(n_files("somebody else"), 1);
+    ck_assert_uint_eq(n_files(KR__CACHE_UNFINISHED), 2);
+    for (size_t i = 0; i < KR_COUNT(others); i++)
+        ck_assert_msg(n_files(others[i] + 1) == 1, "%s", others[i]);
     const size_t n = n_files(KR__CACHE_ENDING);
     ck_assert_msg(n * 2000 <= 75000 && n * 2100 >= 70000, "%zu", n);
     ck_assert_ptr_nonnull(strcpy(text, "")); /* more than a quarter of all is not kept */
