@@ -111,7 +111,7 @@ static bool names_file(const compile_job *job, const char *option)
     return false;
 }
 
-/* Options that write into the result where the compile ran. */
+/* Options that write into the result where the compile ran, as LTO-IR has it always. */
 static bool tells_place(const char *option)
 {
     static const char *const words[] = {"-G", "--device-debug", "-lineinfo", "--generate-line-info"};
@@ -123,7 +123,7 @@ static bool tells_place(const char *option)
 
 static void add_options(keying *k)
 {
-    bool is_told = false;
+    bool is_told = k->job->given.kind == KR_IMAGE_LTOIR;
     add_list(k, k->job->options, k->job->n_options);
     for (size_t i = 0; i < k->job->n_options; i++) {
         k->failed |= names_file(k->job, k->job->options[i]);

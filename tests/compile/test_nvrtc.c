@@ -228,6 +228,15 @@ START_TEST(kept_in_a_cache)
         ck_assert_uint_eq(first->n_entries, second->n_entries);
         kr_compiled_destroy(&first);
         kr_compiled_destroy(&second);
+        ck_assert_int_eq(chdir(folder), 0); /* where LTO-IR is another */
+        first = compile(saxpy, &options);
+        options.cache = NULL;
+        second = compile(saxpy, &options);
+        ck_assert_int_eq(chdir("/"), 0);
+        ck_assert_uint_eq(first->image_bytes, second->image_bytes);
+        ck_assert_mem_eq(first->image, second->image, first->image_bytes);
+        kr_compiled_destroy(&first);
+        kr_compiled_destroy(&second);
     }
     kr_cache_destroy(&cache);
     kr_nvrtc_close(&nvrtc);
