@@ -177,7 +177,8 @@ static unsigned first_serial(ptx_slice text)
 
 /* ---- judging ---- */
 
-/* "ptxas application ptx input, line 7; error   : what", or "fatal   : what", without what stands before the what */
+/* "ptxas application ptx input, line 7; error   : what", or "fatal   : what", without what stands before the
+ * what */
 static ptx_slice first_error(const kr__text *log)
 {
     static const char before[] = "   : ";

@@ -173,7 +173,8 @@ static const row rows[] = {
     {"inspect " HOSTS "s.a", 0, "archive, 4 images", 0},
     {"inspect " HOSTS "s64.so", 0, "k(0:8 8:12), at most 128 threads, clusters of 2x1x1", 0},
     {NO_DRIVER "inspect " HOSTS "small.ptx", 0, "ISA 7.8, driver 11.8", 0},
-    {"inspect TMP/narrow.ptx", 0, "driver 13.0, 32-bit addresses; what it needs is told by `kregistry relevel", 0},
+    {"inspect TMP/narrow.ptx", 0,
+     "driver 13.0, 32-bit addresses; what it needs is told by `kregistry relevel", 0},
     {"relevel TMP/narrow.ptx --lowest -o TMP/no.ptx", 2, "line 3 of the PTX is wrong: 32-Bit compilation", 0},
     {"inspect TMP/x.o", 0, "elf, 8 images", 0}, /* of embed, above */
     {"inspect TMP/damaged_pack.so", 2, "damaged at byte 32", 0},
