@@ -57,6 +57,26 @@ static nvrtcResult ask_facts(kr_nvrtc *nvrtc)
     return table->nvrtcGetSupportedArchs(archs);
 }
 
+/* The file that the library was mapped from, as /proc/self/maps has it: its path may lead to another by now.
+ */
+static void look_at(void *library, kr__file_facts *ret)
+{
+    struct link_map *map = NULL;
+    struct stat facts;
+    char start[32], *maps = NULL;
+    size_t bytes;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) || kr__file_read("/proc/self/maps", &maps, &bytes, NULL))
+        return;
+    kr__format(start, sizeof start, "%lx-", (unsigned long)map->l_addr);
+    for (char *line = maps, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        char *path = strncmp(line, start, strlen(start)) ? NULL : strchr(line, '/');
+        if (path && !stat(path, &facts)) /* none ends in " (deleted)" */
+            *ret = (kr__file_facts){true, facts.st_size, facts.st_mtim, facts.st_ctim};
+    }
+    free(maps);
+}
+
 /* NVRTC opens its builtins by bare name, which the program's search path need not lead to; it finds them when
  * they are loaded already. That they are not there matters only if NVRTC then says that it misses them. 0, or
  * an errno of the moment. */
@@ -71,20 +91,16 @@ static int open_builtins(kr_nvrtc *nvrtc, const char *folder, const char *file_n
     kr__text_free(&file);
     if (!nvrtc->builtins)
         return ENOMEM;
-    if (!dlopen(nvrtc->builtins, RTLD_NOW | RTLD_LOCAL)) {
+    void *builtins = dlopen(nvrtc->builtins, RTLD_NOW | RTLD_LOCAL);
+    if (builtins) {
+        look_at(builtins, &nvrtc->facts[1]);
+    } else {
         const char *why = dlerror();
         number = kr__toolkit_dlerror_moment(why);
         if (!number && !(nvrtc->builtins_problem = kr__arena_text(&nvrtc->arena, why, strlen(why))))
             number = ENOMEM;
     }
     return number;
-}
-
-static void look_at(const char *path, kr__file_facts *ret)
-{
-    struct stat facts;
-    if (!stat(path, &facts))
-        *ret = (kr__file_facts){true, facts.st_size, facts.st_mtim, facts.st_ctim};
 }
 
 /* What lies beside the library: its real file, not the link it was opened by. 0, or an errno. */
@@ -100,9 +116,7 @@ static int look_around(kr_nvrtc *nvrtc, void *library)
     if (!number) {
         const char *folder = dirname(real);
         number = open_builtins(nvrtc, folder, basename(again));
-        look_at(map->l_name, &nvrtc->facts[0]);
-        if (!number)
-            look_at(nvrtc->builtins, &nvrtc->facts[1]);
+        look_at(library, &nvrtc->facts[0]);
         if (!number && !kr__toolkit_include(folder, &nvrtc->arena, &nvrtc->info.include))
             number = ENOMEM;
         if (!number && nvrtc->info.include)
