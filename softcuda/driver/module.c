@@ -32,6 +32,15 @@ static bool cubin_runs(const unsigned char *image, const kr__cubin *cubin, const
            runs(KR_IMAGE_CUBIN, cubin->arch, device);
 }
 
+/* An older driver does not read machine code of a later major version of CUDA (470 of 12.3's:
+ * triton-lang/triton#2971); of the newest that is played, what is asked of a real one is known better. */
+static bool is_of_its_time(const kr__cubin *cubin)
+{
+    enum { NEWEST_MAJOR = 13 };
+    const int major = sc_driver_version() / 1000;
+    return major >= NEWEST_MAJOR || cubin->toolkit / 1000 <= major;
+}
+
 /* ---- loading ---- */
 
 typedef struct loader {
@@ -189,6 +198,8 @@ static CUresult load_cubin(const loader *load, const void *image, size_t bytes)
 {
     sc_module *module = load->module;
     TRY(read_cubin(load, image, bytes));
+    if (!is_of_its_time(module->cubin))
+        return CUDA_ERROR_INVALID_IMAGE;
     if (!cubin_runs(image, module->cubin, load->context->device))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     const void *ptx;

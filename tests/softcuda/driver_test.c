@@ -5,6 +5,7 @@
  * 580.159).
  */
 #include <check.h>
+#include <elf.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -1299,6 +1300,39 @@ START_TEST(entries_that_are_not_what_they_say)
 }
 END_TEST
 
+/* 470 answers so to machine code of CUDA 12.3: triton-lang/triton#2971. */
+static void load_of_12_3(const char *driver, CUresult wanted)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr symbols;
+    } cubin = {.head = {.e_ident = ELFMAG "\2\1\1\x33\7",
+                        .e_type = ET_EXEC,
+                        .e_machine = 190,
+                        .e_version = 123,
+                        .e_flags = 0x500550,
+                        .e_shoff = sizeof cubin.head,
+                        .e_shentsize = sizeof cubin.symbols,
+                        .e_shnum = 1},
+               .symbols = {.sh_type = SHT_SYMTAB}};
+    setenv("KREGISTRY_SOFTCUDA_DRIVER", driver, 1);
+    start("sm_80");
+    CUmodule module;
+    ck_assert_int_eq(cuModuleLoadData(&module, &cubin), wanted);
+}
+
+START_TEST(machine_code_newer_than_the_driver)
+{
+    load_of_12_3("11.8", CUDA_ERROR_INVALID_IMAGE);
+}
+END_TEST
+
+START_TEST(machine_code_of_the_drivers_time)
+{
+    load_of_12_3("12.0", CUDA_SUCCESS);
+}
+END_TEST
+
 START_TEST(damaged_images_do_no_harm)
 {
     start("sm_90");
@@ -2107,6 +2141,8 @@ int main(void)
         fatbin_choice,
         ptx_for_a_cubin_may_be_newer_than_the_driver,
         entries_that_are_not_what_they_say,
+        machine_code_newer_than_the_driver,
+        machine_code_of_the_drivers_time,
         damaged_images_do_no_harm,
         launches_are_checked,
         registers_limit_blocks,
