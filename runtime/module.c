@@ -21,15 +21,58 @@ struct kr__code {
 
 /* ---- why a driver refused an image ---- */
 
-/* false: it is no cubin, or not for later drivers than this one. */
+/* What of a fatbin is for the device, the highest; NULL: nothing of that kind is. */
+static const kr__fatbin_entry *entry_for(const kr__fatbin *fatbin, kr_image_kind kind, kr_cc cc)
+{
+    const kr__fatbin_entry *best = NULL;
+    for (size_t i = 0; i < fatbin->n_entries; i++) {
+        const kr__fatbin_entry *e = &fatbin->entries[i];
+        if (e->kind == kind &&
+            (kind == KR_IMAGE_CUBIN ? kr_cc_cubin_runs_on : kr_cc_ptx_runs_on)(e->arch, cc) &&
+            (!best || kr_cc_compare(e->arch, best->arch) > 0))
+            best = e;
+    }
+    return best;
+}
+
+/* The ISA of the PTX that was refused; 0: not known. */
+static int isa_for(const kr__code *code, kr_cc cc)
+{
+    kr__fatbin *fatbin;
+    if (code->facts.kind != KR_IMAGE_FATBIN || kr__fatbin_read(code->image, code->image_bytes, &fatbin, NULL))
+        return code->facts.isa;
+    const kr__fatbin_entry *ptx = entry_for(fatbin, KR_IMAGE_PTX, cc);
+    const int isa = ptx ? ptx->isa : 0;
+    kr__fatbin_free(&fatbin);
+    return isa;
+}
+
+/* The toolkit of the machine code that was refused, as 13000; 0: not known. */
+static int toolkit_for(const kr__code *code, kr_cc cc)
+{
+    kr__fatbin *fatbin = NULL;
+    kr__cubin *cubin = NULL;
+    char *unpacked = NULL;
+    const void *image = code->image;
+    size_t bytes = code->image_bytes;
+    if (code->facts.kind == KR_IMAGE_FATBIN && !kr__fatbin_read(image, bytes, &fatbin, NULL)) {
+        const kr__fatbin_entry *entry = entry_for(fatbin, KR_IMAGE_CUBIN, cc);
+        image = entry && !kr__fatbin_unpack(entry, &unpacked, &bytes, NULL) ? unpacked : NULL;
+        kr__fatbin_free(&fatbin);
+    } else if (code->facts.kind != KR_IMAGE_CUBIN) {
+        image = NULL;
+    }
+    const int toolkit = image && !kr__cubin_read(image, bytes, &cubin, NULL) ? cubin->toolkit : 0;
+    kr__cubin_free(&cubin);
+    free(unpacked);
+    return toolkit;
+}
+
+/* false: there is no machine code for the device, or none for later drivers than this one. */
 static bool explain_toolkit(kr_device *device, const kr__code *code, kr_error *err)
 {
-    kr__cubin *cubin;
-    if (code->facts.kind != KR_IMAGE_CUBIN || kr__cubin_read(code->image, code->image_bytes, &cubin, NULL))
-        return false;
-    const int toolkit = cubin->toolkit, needed = kr__toolkit_driver(toolkit),
+    const int toolkit = toolkit_for(code, device->info.cc), needed = kr__toolkit_driver(toolkit),
               driver = device->driver->version;
-    kr__cubin_free(&cubin);
     if (needed <= driver)
         return false;
     kr__error_advice(
@@ -41,29 +84,58 @@ static bool explain_toolkit(kr_device *device, const kr__code *code, kr_error *e
     return true;
 }
 
+/* "It holds sm_75 and compute_100. " of a fatbin; "" of another image. */
+static const char *what_it_holds(const kr__code *code, char *text, size_t bytes)
+{
+    kr__fatbin *fatbin;
+    *text = '\0';
+    if (code->facts.kind != KR_IMAGE_FATBIN || kr__fatbin_read(code->image, code->image_bytes, &fatbin, NULL))
+        return text;
+    enum { LONGEST = 32 }; /* of a name, with what ends the text */
+    size_t i = 0;
+    for (; i < fatbin->n_entries && strlen(text) + LONGEST < bytes; i++) {
+        const kr__fatbin_entry *e = &fatbin->entries[i];
+        const char *prefix = e->kind == KR_IMAGE_PTX ? "compute" : e->kind == KR_IMAGE_LTOIR ? "lto" : "sm";
+        kr__append(text, bytes, "%s %s_%d%d%.1s", i ? "," : "It holds", prefix, e->arch.major, e->arch.minor,
+                   &e->arch.suffix);
+    }
+    kr__append(text, bytes, "%s", !i ? "" : i < fatbin->n_entries ? ", ... " : ". ");
+    kr__fatbin_free(&fatbin);
+    return text;
+}
+
 static void explain_no_binary(kr_device *device, const kr__code *code, kr_error *err)
 {
     const kr_cc cc = device->info.cc;
     const bool fits = code->facts.kind == KR_IMAGE_CUBIN && kr_cc_cubin_runs_on(code->facts.target, cc);
-    if (fits && explain_toolkit(device, code, err))
+    if ((fits || code->facts.kind == KR_IMAGE_FATBIN) && explain_toolkit(device, code, err))
         return;
+    char holds[128];
     if (fits)
         kr__error_advice(err, "The target fits: the cubin may be for an 'a' or 'f' target.");
     else
-        kr__error_advice(err, "Build it for sm_%d%d, or with PTX of at most compute_%d%d.", cc.major,
-                         cc.minor, cc.major, cc.minor);
+        kr__error_advice(err, "%sBuild it for sm_%d%d, or with PTX of at most compute_%d%d.",
+                         what_it_holds(code, holds, sizeof holds), cc.major, cc.minor, cc.major, cc.minor);
 }
 
-static void explain_version(kr_device *device, const kr__image_facts *facts, kr_error *err)
+static void explain_version(kr_device *device, const kr__code *code, kr_error *err)
 {
-    const int driver = device->driver->version, needed = facts->isa ? kr__isa_driver(facts->isa) : 0;
-    if (needed)
+    const int isa = isa_for(code, device->info.cc), needed = isa ? kr__isa_driver(isa) : 0,
+              driver = device->driver->version;
+    if (needed && code->facts.kind == KR_IMAGE_FATBIN)
         kr__error_advice(
             err,
-            "It needs a driver of CUDA %d.%d: update this one (%d.%d), or give the PTX to kr_ptx_relevel or to "
-            "`kregistry relevel --driver-version %d.%d` first.",
-            needed / 1000, needed % 1000 / 10, driver / 1000, driver % 1000 / 10, driver / 1000,
-            driver % 1000 / 10);
+            "Its PTX %d.%d needs a driver of CUDA %d.%d: update this one (%d.%d), or build it with machine "
+            "code for sm_%d%d.",
+            isa / 10, isa % 10, needed / 1000, needed % 1000 / 10, driver / 1000, driver % 1000 / 10,
+            device->info.cc.major, device->info.cc.minor);
+    else if (needed)
+        kr__error_advice(err,
+                         "It needs a driver of CUDA %d.%d: update this one (%d.%d), or give the PTX to "
+                         "kr_ptx_relevel or to "
+                         "`kregistry relevel --driver-version %d.%d` first.",
+                         needed / 1000, needed % 1000 / 10, driver / 1000, driver % 1000 / 10, driver / 1000,
+                         driver % 1000 / 10);
     else
         kr__error_advice(err, "Update the driver, or compile to a cubin for sm_%d%d.", device->info.cc.major,
                          device->info.cc.minor);
@@ -107,7 +179,7 @@ static kr_status fail_load(kr_device *device, const kr__code *code, CUresult res
         explain_no_binary(device, code, err);
         break;
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-        explain_version(device, facts, err);
+        explain_version(device, code, err);
         break;
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
         kr__error_advice(

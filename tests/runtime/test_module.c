@@ -292,6 +292,57 @@ START_TEST(a_cubin_of_a_newer_cuda)
 }
 END_TEST
 
+/* What a fatbin has for the device is what the driver refused. */
+START_TEST(fatbins_are_explained)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr symbols;
+    } cubin = {.head = {.e_ident = ELFMAG "\2\1\1\x33\7",
+                        .e_type = ET_EXEC,
+                        .e_machine = 190,
+                        .e_version = 123,
+                        .e_flags = 0x5a055a,
+                        .e_shoff = sizeof cubin.head,
+                        .e_shentsize = sizeof cubin.symbols,
+                        .e_shnum = 1},
+               .symbols = {.sh_type = SHT_SYMTAB}};
+    const kr__fatbin_part parts[] = {{KR_IMAGE_PTX, {7, 5, 0}, 75, ptx, sizeof ptx},
+                                     {KR_IMAGE_PTX, {9, 0, 'a'}, 87, ptx, sizeof ptx},
+                                     {KR_IMAGE_CUBIN, {9, 0, 0}, 0, &cubin, sizeof cubin},
+                                     {KR_IMAGE_PTX, {10, 0, 0}, 90, ptx, sizeof ptx}};
+    static const struct {
+        size_t first, n;
+        int answer;
+        const char *advice;
+    } rows[] = {
+        {0, 4, 222,
+         "Its PTX 8.7 needs a driver of CUDA 12.8: update this one (11.4), or build it with machine code "
+         "for sm_90."},
+        {0, 4, 200, "made by CUDA 12.3: update the driver (CUDA 11.4) to one for CUDA 12.0"},
+        {0, 4, 209, "made by CUDA 12.3: update the driver (CUDA 11.4) to one for CUDA 12.0"},
+        {3, 1, 209, "It holds compute_100. Build it for sm_90, or with PTX of at most compute_90."},
+        {0, 2, 209, "It holds compute_75, compute_90a. Build it for sm_90"},
+        {3, 1, 222, "Update the driver"},
+        {0, 1, 200, "copy the image again"},
+    };
+    device->driver->version = 11040;
+    for (size_t i = 0; i < KR_COUNT(rows); i++) {
+        void *fatbin;
+        size_t bytes;
+        ck_ok(kr__fatbin_write(parts + rows[i].first, rows[i].n, &fatbin, &bytes, &err));
+        f->no_libraries = 1;
+        f->calls = 0;
+        f->fail_at = 5;
+        f->fail_with = rows[i].answer;
+        load(fatbin, bytes);
+        ck_assert_int_eq(err.code, rows[i].answer);
+        ck_contains(err.advice, rows[i].advice);
+        free(fatbin);
+    }
+}
+END_TEST
+
 /* Damaged heads of every kind: whatever the answer, no byte outside the image is read. */
 START_TEST(damaged_images)
 {
@@ -589,6 +640,7 @@ int main(void)
     tcase_add_test(tc, answers_to_a_fatbin);
     tcase_add_test(tc, cubins);
     tcase_add_test(tc, a_cubin_of_a_newer_cuda);
+    tcase_add_test(tc, fatbins_are_explained);
     tcase_add_test(tc, damaged_images);
     tcase_add_test(tc, kernels);
     tcase_add_test(tc, missing_kernel);
