@@ -340,7 +340,7 @@ static int help(const cli_command *command)
         printf("kregistry %s%s%s: %s\n\n", command->name, *command->operands ? " " : "", command->operands,
                command->summary);
         print_options(command->options);
-        printf("\nGlobal options:\n");
+        printf("%sGlobal options:\n", command->options ? "\n" : "");
     } else {
         printf("kregistry COMMAND [OPTION...]: CUDA kernels from one registry\n\n");
         for (size_t i = 0; i < n_commands; i++)
