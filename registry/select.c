@@ -100,7 +100,8 @@ static int judge_cubin(kr__candidate *c, const kr_machine *machine)
     return c->arch.suffix ? CUBIN_ALONE : CUBIN_EXACT;
 }
 
-/* PTX that is newer than the driver is releveled when it is loaded, which its instructions may refuse. */
+/* PTX that is newer than the driver is releveled when it is loaded, which its instructions may refuse: of
+ * what NVRTC would make, that is not known before. */
 static bool is_newer(const kr_machine *machine, int isa)
 {
     return machine->driver_version && isa > kr__driver_isa(machine->driver_version);
@@ -110,11 +111,16 @@ static int relevel(kr__candidate *c, const kr_machine *machine, int isa)
 {
     const int newest = kr__driver_isa(machine->driver_version);
     char own[KR_CC_TEXT_BYTES];
+    kr_error why;
     c->needs_driver = kr__isa_driver(isa);
-    REASON(c, "%sPTX %d.%d for %s is releveled to %d.%d for the driver (CUDA %d.%d)%s",
+    if (c->shipped && !kr__shipped_relevels(c->shipped, machine->driver_version, &why)) {
+        REASON(c, "PTX %d.%d is newer than the driver (CUDA %d.%d): %s", isa / 10, isa % 10,
+               machine->driver_version / 1000, machine->driver_version % 1000 / 10, why.message);
+        return REFUSED;
+    }
+    REASON(c, "%sPTX %d.%d for %s is releveled to %d.%d for the driver (CUDA %d.%d)",
            c->shipped ? "" : "NVRTC's ", isa / 10, isa % 10, kr_cc_format(c->arch, own), newest / 10,
-           newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10,
-           c->shipped ? "; not tried" : "");
+           newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10);
     return c->shipped ? RELEVELED : NVRTC_RELEVELED;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/shipped.h"
 
+#include <kregistry/relevel.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,4 +94,19 @@ int kr__shipped_toolkit(const kr__shipped *shipped)
     }
     free(made);
     return toolkit;
+}
+
+bool kr__shipped_relevels(const kr__shipped *shipped, int driver_version, kr_error *err)
+{
+    const kr_relevel_options options = {.struct_size = sizeof options, .driver_version = driver_version};
+    const char *data;
+    size_t bytes;
+    char *made;
+    kr_releveled *releveled = NULL;
+    if (view(shipped, &data, &bytes, &made, NULL))
+        return true;
+    const kr_status status = kr_ptx_relevel(data, bytes, &options, &releveled, err);
+    kr_releveled_destroy(&releveled);
+    free(made);
+    return status != KR_NOT_ON_THIS_DEVICE && status != KR_COMPILE_FAILED;
 }

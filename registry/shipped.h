@@ -28,4 +28,8 @@ kr_status kr__shipped_bytes(const kr__shipped *shipped, const char **ret_data, s
 /* 13000: a cubin made by CUDA 13.0. 0: it does not say, or cannot be read: loading it tells why. */
 int kr__shipped_toolkit(const kr__shipped *shipped);
 
+/* Can PTX that is newer than the driver be releveled for it? false: err says what cannot. What is not known
+ * is for loading it to tell. */
+bool kr__shipped_relevels(const kr__shipped *shipped, int driver_version, kr_error *err);
+
 #endif

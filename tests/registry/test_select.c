@@ -216,7 +216,7 @@ static const struct row {
      {PTX(9, 0, 0, 90)},
      "v",
      "ptx compute_90",
-     "PTX 9.0 for 9.0 is releveled to 8.4 for the driver (CUDA 12.4); not tried"},
+     "PTX 9.0 for 9.0 is releveled to 8.4 for the driver (CUDA 12.4)"},
     {"the older PTX instead",
      one,
      9,
@@ -662,6 +662,31 @@ START_TEST(an_older_driver_of_the_same_major_has_the_ptx_too)
 }
 END_TEST
 
+/* The text is asked, not its header: bulk copies are of 8.0, and nothing before says them. */
+START_TEST(newer_ptx_is_asked_what_it_needs)
+{
+    static const char text[] = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n"
+                               "cp.async.bulk.commit_group;\nret;\n}\n";
+    const kr__image image = {.kind = KR_IMAGE_PTX,
+                             .arch = {9, 0, 0},
+                             .isa = 90,
+                             .stored = {.bytes = text, .n_bytes = sizeof text}};
+    const int drivers[] = {12000, 11080};
+    kr__op_def *def = parsed(one);
+    for (size_t i = 0; i < KR_COUNT(drivers); i++) {
+        const kr_machine machine = {.cc = {9, 0, 0}, .driver_version = drivers[i]};
+        kr__selection *s = selected(def, &machine, NULL, &image, 1);
+        ck_assert_int_eq(s->list[0].usable, i == 0);
+        ck_assert_msg(
+            strstr(s->list[0].reason, i ? "line 6, \"cp.async.bulk.commit_group;\", cannot be said in PTX 7.8"
+                                        : "releveled to 8.0"),
+            "%s", s->list[0].reason);
+        free(s);
+    }
+    kr__op_free(&def);
+}
+END_TEST
+
 /* However many there are, each is told of. */
 START_TEST(no_image_is_dropped)
 {
@@ -689,6 +714,7 @@ int main(void)
     tcase_add_test(c, images_of_other_types_and_variants_do_not_count);
     tcase_add_loop_test(c, machine_code_is_not_for_drivers_of_an_older_major, 0, (int)KR_COUNT(ages));
     tcase_add_test(c, an_older_driver_of_the_same_major_has_the_ptx_too);
+    tcase_add_test(c, newer_ptx_is_asked_what_it_needs);
     tcase_add_test(c, no_image_is_dropped);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
