@@ -505,8 +505,8 @@ START_TEST(headers_in_folders)
         "#if __has_include(<one.h>)\n#endif\n",
         "#if defined(__has_include) && __has_include \\\n ( <one.h>)\n#endif\n",
         "#define HAS(x) __has_include(x)\n#if HAS( <one.h>)\n#endif\n",
-        "#ifdef __has_include\n#define HAS(x) __has_include(x)\n#else\n#define HAS(x) 0\n#endif\n"
-        "#define HAS2( x ) HAS( x )\n#define HAS3(x) HAS(x)\n#if HAS3(<one.h>)\n#endif\n",
+        ("#ifdef __has_include\n#define HAS(x) __has_include(x)\n#else\n#define HAS(x) 0\n#endif\n"
+         "#define HAS2( x ) HAS( x )\n#define HAS3(x) HAS(x)\n#if HAS3(<one.h>)\n#endif\n"),
     };
     char include[100], other[100];
     snprintf(include, sizeof include, "-I%s", folder);
