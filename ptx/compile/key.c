@@ -16,9 +16,11 @@
 #include "ptx/compile/job.h"
 
 enum {
+    N_FIRST_WORDS = 2,
     KEPT_FORM = 2, /* grows with what is kept, and how */
     MOST_FILES = 4096,
     MOST_LOOKS = 1 << 18, /* for files */
+    MOST_WORDS = 256,
     MOST_LINE = 4096,     /* before a question */
     MOST_BYTES = 64 << 20 /* of all files */
 };
@@ -28,15 +30,22 @@ typedef struct scanned {
     char *place;    /* of a file: its folder's real path and its name; else NULL */
     char *folder;   /* where "name" is looked for first */
     char *data;     /* without lines that go on in the next */
-    size_t n_asked; /* questions that it was looked at for */
+    size_t n_words; /* that it was looked at for */
 } scanned;
+
+/* What texts are looked at for: __has_include and macros of it, which ask for a header in parentheses; and
+ * the words of a name that such a macro is given, which must be no macros themselves. */
+typedef struct sought {
+    char *text;
+    bool asks;
+} sought;
 
 typedef struct keying {
     const compile_job *job;
     kr__sha256 sha;
     scanned *texts;
-    char **questions; /* words that ask for a header in parentheses: __has_include, macros of it */
-    size_t n_texts, n_files, n_questions, n_looks, file_bytes;
+    sought *words;
+    size_t n_texts, n_files, n_words, n_looks, file_bytes;
     bool failed; /* no key */
 } keying;
 
@@ -301,39 +310,58 @@ static void scan_includes(keying *k, const char *data, const char *folder)
     }
 }
 
+static bool add_word(keying *k, const char *text, size_t n, bool asks)
+{
+    for (size_t i = 0; i < k->n_words; i++)
+        if (k->words[i].asks == asks && !strncmp(k->words[i].text, text, n) && !k->words[i].text[n])
+            return true;
+    sought *words = kr__grow(k->words, k->n_words, sizeof *words);
+    k->words = words ? words : k->words;
+    char *copy = words && k->n_words < MOST_WORDS ? strndup(text, n) : NULL;
+    if (copy)
+        words[k->n_words++] = (sought){copy, asks};
+    return copy;
+}
+
+static size_t word_bytes(const char *at)
+{
+    size_t n = 0;
+    while (is_of_word(at[n]))
+        n++;
+    return n;
+}
+
 /* "#define NAME(X) ... QUESTION(X)", where `at` is behind QUESTION: NAME is a question too. */
 static bool add_question(keying *k, const char *name, const char *at)
 {
     name += strspn(name, blanks);
-    size_t n = 0, n_argument = 0;
-    while (is_of_word(name[n]))
-        n++;
+    const size_t n = word_bytes(name);
     const char *argument = name + n + 1;
-    while (name[n] == '(' && is_of_word(argument[n_argument]))
-        n_argument++;
-    if (!n_argument || argument[n_argument] != ')' || *at != '(' || strncmp(at + 1, argument, n_argument) ||
-        at[1 + n_argument] != ')')
-        return false;
-    char *copy = strndup(name, n), **questions = kr__grow(k->questions, k->n_questions, sizeof *questions);
-    k->questions = questions ? questions : k->questions;
-    for (size_t i = 0; questions && copy && i < k->n_questions; i++)
-        if (!strcmp(questions[i], copy)) {
-            free(copy);
-            return true;
-        }
-    if (!questions || !copy) {
-        free(copy);
-        return false;
+    const size_t n_argument = name[n] == '(' ? word_bytes(argument) : 0;
+    return n_argument && argument[n_argument] == ')' && *at == '(' &&
+           !strncmp(at + 1, argument, n_argument) && at[1 + n_argument] == ')' && add_word(k, name, n, true);
+}
+
+/* A macro is given <name> as words and marks: other blanks come out, and macros in it are replaced. */
+static bool add_name(keying *k, const char *at)
+{
+    if (*at++ == '"')
+        return true;
+    for (size_t n; *at != '>'; at += n ? n : 1) {
+        n = word_bytes(at);
+        if (n ? !add_word(k, at, n, false) : !strchr("./-+", *at))
+            return false;
     }
-    questions[k->n_questions++] = copy;
     return true;
 }
 
-/* Is a question at [at, behind) answered by a header that is named there, or is it none? */
-static bool ask(keying *k, const char *data, const char *at, const char *behind, const char *folder)
+/* Is a word at [at, behind) no macro, a question about a header that is named there, or no question? */
+static bool ask(keying *k, size_t which, const char *data, const char *at, const char *folder)
 {
     static const char *const no_questions[] = {"define", "undef", "ifdef", "ifndef", "defined"};
-    const char *before = back_over_blanks(data, at), *line = at;
+    const char *before = back_over_blanks(data, at), *line = at, *behind = at + strlen(k->words[which].text);
+    if (!k->words[which].asks)
+        return !ends(data, before, "define");
     if (before > data && before[-1] == '(' && ends(data, back_over_blanks(data, before - 1), "defined"))
         return true;
     for (size_t i = 0; i < KR_COUNT(no_questions); i++)
@@ -341,22 +369,24 @@ static bool ask(keying *k, const char *data, const char *at, const char *behind,
             return true;
     while (line > data && line[-1] != '\n' && at - line < MOST_LINE)
         line--;
-    const size_t n_before = (size_t)(at - line);
-    behind += strspn(behind, blanks);
-    if (n_before == MOST_LINE || memmem(line, n_before, "*/", 2))
+    if (at - line == MOST_LINE || memmem(line, (size_t)(at - line), "*/", 2))
         return false;
+    behind += strspn(behind, blanks);
     for (; (line = memmem(line, (size_t)(at - line), "define", 6)); line += 6)
         if (!is_of_word(line[6]))
             return add_question(k, line + 6, behind);
-    return *behind == '(' && add_header(k, behind + 1 + strspn(behind + 1, blanks), folder);
+    if (*behind != '(')
+        return false;
+    behind += 1 + strspn(behind + 1, blanks);
+    return add_header(k, behind, folder) && (which < N_FIRST_WORDS || add_name(k, behind));
 }
 
-static void scan_questions(keying *k, const scanned *s, size_t first)
+static void scan_words(keying *k, const scanned *s)
 {
-    for (size_t i = first; i < k->n_questions; i++) {
-        const size_t n = strlen(k->questions[i]);
-        for (const char *at = s->data; !k->failed && (at = find_word(s->data, at, k->questions[i])); at += n)
-            k->failed |= !ask(k, s->data, at, at + n, s->folder);
+    for (size_t i = s->n_words; i < k->n_words; i++) {
+        const size_t n = strlen(k->words[i].text);
+        for (const char *at = s->data; !k->failed && (at = find_word(s->data, at, k->words[i].text)); at += n)
+            k->failed |= !ask(k, i, s->data, at, s->folder);
     }
 }
 
@@ -370,22 +400,22 @@ static bool is_unknowable(const char *data)
     return false;
 }
 
-/* A text may lead to more texts, and to questions that others were not looked at for. */
+/* A text may lead to more texts, and to words that others were not looked at for. */
 static void scan(keying *k)
 {
-    size_t n_questions;
+    size_t n_words;
     do {
-        n_questions = k->n_questions;
+        n_words = k->n_words;
         for (size_t i = 0; i < k->n_texts && !k->failed; i++) {
             const scanned s = k->texts[i];
-            if (!s.n_asked) {
+            if (!s.n_words) {
                 k->failed |= is_unknowable(s.data);
                 scan_includes(k, s.data, s.folder);
             }
-            scan_questions(k, &s, s.n_asked);
-            k->texts[i].n_asked = k->n_questions;
+            scan_words(k, &s);
+            k->texts[i].n_words = k->n_words;
         }
-    } while (k->n_questions > n_questions && !k->failed);
+    } while (k->n_words > n_words && !k->failed);
 }
 
 /* ---- the whole ---- */
@@ -396,18 +426,29 @@ static void add_scanned_list(keying *k, const char *const *names, const char *co
         add_scanned(k, names ? names[i] : "", NULL, list[i], strlen(list[i]));
 }
 
-static void begin_questions(keying *k)
+/* As the definitions that some of them are. */
+static void add_scanned_options(keying *k)
 {
-    static const char *const first[] = {"__has_include", "__has_include_next"};
-    for (size_t i = 0; i < KR_COUNT(first); i++) {
-        char **questions = kr__grow(k->questions, k->n_questions, sizeof *questions);
-        char *copy = strdup(first[i]);
-        k->failed |= !questions || !copy;
-        if (questions)
-            (k->questions = questions)[k->n_questions++] = copy;
-        else
-            free(copy);
+    static const char *const defines[] = {"--define-macro=", "-D"};
+    for (size_t i = 0; i < k->job->n_options; i++) {
+        const char *option = k->job->options[i];
+        kr__text line = {0};
+        for (size_t j = 0; j < KR_COUNT(defines); j++)
+            if (!strncmp(option, defines[j], strlen(defines[j])))
+                option += strlen(defines[j]);
+        kr__text_add(&line, "#define %s", option);
+        if (!line.failed)
+            add_scanned(k, "", NULL, line.data, line.bytes);
+        k->failed |= line.failed;
+        kr__text_free(&line);
     }
+}
+
+static void add_first_words(keying *k)
+{
+    static const char *const words[N_FIRST_WORDS] = {"__has_include", "__has_include_next"};
+    for (size_t i = 0; i < KR_COUNT(words); i++)
+        k->failed |= !add_word(k, words[i], strlen(words[i]), true);
 }
 
 bool kr__compile_key(const compile_job *job, uint8_t ret_key[KR__SHA256_BYTES])
@@ -430,10 +471,10 @@ bool kr__compile_key(const compile_job *job, uint8_t ret_key[KR__SHA256_BYTES])
     add_list(&k, given->name_expressions, given->n_name_expressions);
     add_list(&k, job->header_names, job->n_headers);
     add_list(&k, job->header_texts, job->n_headers);
-    begin_questions(&k);
+    add_first_words(&k);
     add_scanned(&k, job->name, NULL, job->source, strlen(job->source));
     add_scanned_list(&k, job->header_names, job->header_texts, job->n_headers);
-    add_scanned_list(&k, NULL, job->options, job->n_options);
+    add_scanned_options(&k);
     add_scanned_list(&k, NULL, given->name_expressions, given->n_name_expressions);
     if (!k.failed)
         scan(&k);
@@ -443,9 +484,9 @@ bool kr__compile_key(const compile_job *job, uint8_t ret_key[KR__SHA256_BYTES])
         free(k.texts[i].folder);
         free(k.texts[i].data);
     }
-    for (size_t i = 0; i < k.n_questions; i++)
-        free(k.questions[i]);
+    for (size_t i = 0; i < k.n_words; i++)
+        free(k.words[i].text);
     free(k.texts);
-    free(k.questions);
+    free(k.words);
     return !k.failed;
 }

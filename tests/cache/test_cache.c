@@ -727,7 +727,11 @@ START_TEST(not_kept)
         {.source = "#define HAS(x) __has_include(H)\n#if HAS(<a.h>)\n#endif\n"},
         {.source = "#define HAS __has_include(H)\n#if HAS\n#endif\n"},
         {.source = "#define HAS __has_include\n#if HAS( <a.h>)\n#endif\n"},
-        {.source = "#if HAS( <a.h>)\n#endif\n", .options = {"-DHAS(x)=__has_include(x)"}},
+        {.source = "#if HAS( <a.h>)\n#endif\n", .options = {"-DHAS=__has_include"}},
+        {.source = "#define HAS(x) __has_include(x)\n#if HAS(<a.h >)\n#endif\n"},
+        {.source = "#define HAS(x) __has_include(x)\n#define h\n#if HAS(<a.h>)\n#endif\n"},
+        {.source = "#define HAS(x) __has_include(x)\n#if HAS(<a.h>)\n#endif\n", .options = {"-Dh=b"}},
+        {.source = "#define HAS(x) __has_include(x)\n#if HAS(<a.h>)\n#endif\n", .options = {"-D", "h"}},
         {.source = "__TIME__"},
         {.source = "now", .options = {"-Dnow=__DATE__"}},
         {.source = "", .options = {"--pre-include=a.h"}},
@@ -792,7 +796,7 @@ int main(void)
     tcase_add_test(compiles, no_builtins);
     tcase_add_test(compiles, changed_meanwhile);
     tcase_add_test(compiles, deep_and_strange);
-    tcase_add_loop_test(compiles, not_kept, 0, 20);
+    tcase_add_loop_test(compiles, not_kept, 0, 24);
     tcase_add_test(compiles, no_cache_is_no_failure);
     suite_add_tcase(suite, compiles);
     SRunner *runner = srunner_create(suite);
