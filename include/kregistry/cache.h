@@ -15,7 +15,8 @@ extern "C" {
  * to be written is compiled again. Thread-safe; many processes may use one folder at once, or remove it.
  *
  * What is kept is found by all that it was made from: source, headers with their content, options, arch,
- * kind, that very NVRTC, and the version of this library. It is used only where its SHA-256 is right.
+ * kind, that very NVRTC and what it reads of the environment, and the version of this library. It is used
+ * only where its SHA-256 is right.
  */
 typedef struct kr_cache kr_cache;
 

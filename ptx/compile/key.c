@@ -87,9 +87,9 @@ static void add_libraries(keying *k)
 /* What NVRTC 13.0 reads of the environment, as far as it could change what comes out. */
 static void add_environment(keying *k)
 {
-    static const char *const names[] = {"NVRTC_APPEND_FLAGS", "NVRTCWIZ",           "NV_NVVM_VERSION",
-                                        "NVVM_IR_VER_CHK",    "EDG_BASE",           "EDG_MODULES_PATH",
-                                        "CUDA_HOME",          "DUMP_KNOBS_TO_FILE", "LLVM_OVERRIDE_PRODUCER"};
+    static const char *const names[] = {
+        "NVRTC_APPEND_FLAGS", "NVRTCWIZ",         "NV_NVVM_VERSION",    "NVVM_IR_VER_CHK",
+        "EDG_BASE",           "EDG_MODULES_PATH", "DUMP_KNOBS_TO_FILE", "LLVM_OVERRIDE_PRODUCER"};
     for (size_t i = 0; i < KR_COUNT(names); i++) {
         const char *value = getenv(names[i]);
         add_text(k, value ? names[i] : "");

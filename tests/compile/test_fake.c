@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ptx/compile/nvrtc.h"
@@ -306,6 +307,12 @@ START_TEST(nothing_there)
     ck_assert_int_eq(kr_nvrtc_open(folder, &nvrtc, &err), KR_NOT_ON_THIS_MACHINE);
     ck_assert_ptr_nonnull(strstr(err.log, "libnvrtc.so.13"));
 
+    char path[128];
+    snprintf(path, sizeof path, "%s/libnvrtc.so.14", folder); /* nobody writes to it */
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(kr_nvrtc_open(folder, &nvrtc, &err), KR_NOT_ON_THIS_MACHINE);
+    ck_assert_ptr_nonnull(strstr(err.log, "libnvrtc.so.14: not a regular file"));
+
     ck_assert_int_eq(kr_nvrtc_open("libm.so.6", &nvrtc, &err), KR_NOT_ON_THIS_MACHINE);
     ck_assert_ptr_nonnull(strstr(err.log, "has no nvrtcVersion"));
 
@@ -354,7 +361,8 @@ START_TEST(toolkit_headers)
     kr_nvrtc_close(&fake);
 
     snprintf(command, sizeof command,
-             "cd %s && mkdir -p %s/cccl && cd %s && touch cuda_fp16.h && echo '#define CUDA_VERSION 12010' >cuda.h",
+             "cd %s && mkdir -p %s/cccl && cd %s && touch cuda_fp16.h && echo '#define CUDA_VERSION 12010' "
+             ">cuda.h",
              folder, toolkits[_i].include, toolkits[_i].include);
     ck_assert_int_eq(system(command), 0);
     ck_assert_int_eq(kr_nvrtc_open(folder, &fake, &err), KR_OK);
