@@ -200,6 +200,10 @@ static bool directives(ptx_parser *p, ptx_function *function)
         conflict(p, ".maxntid", ".reqntid");
     if (function->reqnctapercluster[0] && rank[0])
         conflict(p, ".reqnctapercluster", ".maxclusterrank");
+    if (function->blocksareclusters && !(function->reqntid[0] && function->reqnctapercluster[0]))
+        kr__ptx_error(
+            p, p->token.line,
+            ".reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'");
     return !p->stopped;
 }
 
