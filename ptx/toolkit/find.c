@@ -83,9 +83,7 @@ static bool is_too_new(search *s, void *library, const char *file)
  * closed again: NVRTC does not survive that. */
 static kr_status try_file(search *s, const char *file, int flags)
 {
-    struct stat facts;
-    if (strchr(file, '/') && !stat(file, &facts) &&
-        !S_ISREG(facts.st_mode)) { /* a pipe keeps dlopen waiting */
+    if (kr__file_is_strange(file)) {
         kr__text_add(s->tried, "  %s: not a regular file\n", file);
         return KR_NOT_FOUND;
     }

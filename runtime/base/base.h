@@ -122,6 +122,8 @@ kr_status kr__file_read(const char *path, char **ret_data, size_t *ret_bytes, kr
 kr_status kr__file_read_most(const char *path, size_t most_bytes, char **ret_data, size_t *ret_bytes,
                              kr_error *err);
 bool kr__file_exists(const char *path);
+/* Something that is no regular file, such as a pipe, which would keep dlopen waiting. A bare name is none. */
+bool kr__file_is_strange(const char *path);
 
 /* A regular file as memory that is read alone. Empty: NULL and 0. */
 kr_status kr__file_map(const char *path, const void **ret_data, size_t *ret_bytes, kr_error *err);

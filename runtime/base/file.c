@@ -74,6 +74,12 @@ bool kr__file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+bool kr__file_is_strange(const char *path)
+{
+    struct stat facts;
+    return strchr(path, '/') && !stat(path, &facts) && !S_ISREG(facts.st_mode);
+}
+
 kr_status kr__file_map(const char *path, const void **ret_data, size_t *ret_bytes, kr_error *err)
 {
     int fd = -1;

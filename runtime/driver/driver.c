@@ -260,6 +260,12 @@ static bool initialise(search *s, kr__driver *d)
 /* One place. Returns the driver, or NULL when it is not there or not usable. */
 static kr__driver *try_place(search *s, const char *name)
 {
+    if (kr__file_is_strange(name)) {
+        char why[sizeof s->why];
+        kr__format(why, sizeof why, "%s: not a regular file", name);
+        add_place(s, why);
+        return NULL;
+    }
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();

@@ -114,6 +114,21 @@ START_TEST(a_library_that_is_no_driver)
 }
 END_TEST
 
+START_TEST(a_pipe_is_not_waited_for)
+{
+    kr__driver *driver;
+    char path[] = "/tmp/kr_test_driver_XXXXXX";
+    ck_assert_int_ge(mkstemp(path), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    const kr_status status = kr__driver_open(path, NULL, &driver, &err);
+    unlink(path);
+    ck_assert_int_eq(status, KR_NOT_ON_THIS_MACHINE);
+    ck_contains(err.message, ": not a regular file");
+    ck_contains(err.message, path);
+}
+END_TEST
+
 /* What cuInit may refuse with, the device nodes that are there, and what must be said. */
 static const struct {
     int answer;
@@ -317,6 +332,7 @@ int main(void)
     tcase_add_test(tc, mapped_one_is_used);
     tcase_add_test(tc, incomplete);
     tcase_add_test(tc, a_library_that_is_no_driver);
+    tcase_add_test(tc, a_pipe_is_not_waited_for);
     tcase_add_loop_test(tc, refused, 0, KR_COUNT(refusals));
     tcase_add_loop_test(tc, compat_package, 803, 805);
     tcase_add_test(tc, two_drivers);
