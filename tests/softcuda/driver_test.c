@@ -1270,7 +1270,7 @@ END_TEST
  * to be LTO-IR. Beside a cubin, PTX that does not unpack is not looked at before a launch. */
 START_TEST(entries_that_are_not_what_they_say)
 {
-    enum { FIRST = 16, AT_PAYLOAD = 0x08, AT_PACKED = 0x10, AT_FLAGS = 0x28, AT_UNPACKED = 0x38, LZ4 = 0x20 };
+    enum { FIRST = 16, PAYLOAD_AT = 0x08, PACKED_AT = 0x10, FLAGS_AT = 0x28, UNPACKED_AT = 0x38, LZ4 = 0x20 };
     start("sm_90");
     size_t bytes;
     char *cubin = link_two(&bytes);
@@ -1281,9 +1281,9 @@ START_TEST(entries_that_are_not_what_they_say)
         char *fatbin;
         CUmodule module;
         ck_assert_int_eq(kr__fatbin_write(parts, n, (void **)&fatbin, &bytes, NULL), KR_OK);
-        fatbin[FIRST + AT_FLAGS + 1] |= LZ4;
-        memcpy(fatbin + FIRST + AT_PACKED, fatbin + FIRST + AT_PAYLOAD, 4);
-        memcpy(fatbin + FIRST + AT_UNPACKED, fatbin + FIRST + AT_PAYLOAD, 8);
+        fatbin[FIRST + FLAGS_AT + 1] |= LZ4;
+        memcpy(fatbin + FIRST + PACKED_AT, fatbin + FIRST + PAYLOAD_AT, 4);
+        memcpy(fatbin + FIRST + UNPACKED_AT, fatbin + FIRST + PAYLOAD_AT, 8);
         if (n == 1)
             IS(UNKNOWN, cuModuleLoadData(&module, fatbin));
         else
