@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -100,7 +105,7 @@ static int print(const invocation *cli, const link_job *job)
     return EXIT_DONE;
 }
 
-int run_link(const invocation *cli)
+static int link_here(const invocation *cli)
 {
     link_job job = {.inputs = tool_alloc(cli->n_operands * sizeof *job.inputs)};
     kr_error err;
@@ -113,4 +118,28 @@ int run_link(const invocation *cli)
         free((void *)job.inputs[i].image);
     free(job.inputs);
     return code;
+}
+
+/* In a child: the linkers are NVIDIA's, and may crash on what is damaged. */
+int run_link(const invocation *cli)
+{
+    kr_error err;
+    int how = 0;
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return getppid() == parent ? link_here(cli) : EXIT_NOT_SO;
+    }
+    pid_t ended = child;
+    while (child > 0 && (ended = waitpid(child, &how, 0)) < 0 && errno == EINTR)
+        ;
+    if (child < 0 || ended < 0) {
+        tool_fail_errno(&err, KR_IO, "a process to link in");
+        return cli_fail(cli, &err);
+    }
+    if (WIFEXITED(how))
+        return WEXITSTATUS(how);
+    tool_fail(&err, KR_CORRUPT, "the linker crashed (%s) on these inputs", strsignal(WTERMSIG(how)));
+    tool_advice(&err, "Make the inputs anew: one of them may be damaged.");
+    return cli_fail(cli, &err);
 }

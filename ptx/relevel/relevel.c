@@ -51,6 +51,12 @@ static header at_target(int isa, int sm)
     return header_of(isa, (kr_cc){sm / 10, sm % 10, 0});
 }
 
+/* What runs on fewer devices is higher: sm_90a than sm_90. */
+static int rank(int sm, char suffix)
+{
+    return 3 * sm + (suffix == 'a' ? 2 : suffix == 'f');
+}
+
 /* The header's target where the ISA has it, else the highest below it that the ISA has. */
 static header highest_target(int isa, header of)
 {
@@ -202,10 +208,13 @@ static ptx_slice line_of(ptx_slice text, unsigned line)
 
 static kr_status refuse(job *j, unsigned line_at, ptx_slice why, const char *log)
 {
+    static const char lacks[] = "not supported on .target"; /* the assembler does not say which has it */
     const ptx_slice line = line_of(j->input, line_at);
-    KR_FAIL(j->err, KR_NOT_ON_THIS_DEVICE, "line %u, \"%.*s\", cannot be said in PTX %d.%d for %s: %.*s",
+    const bool is_named = !memmem(why.at, why.bytes, lacks, sizeof lacks - 1);
+    KR_FAIL(j->err, KR_NOT_ON_THIS_DEVICE, "line %u, \"%.*s\", cannot be said in PTX %d.%d for %s: %.*s%s%s",
             line_at, (int)(line.bytes < 200 ? line.bytes : 200), line.at, j->to.isa / 10, j->to.isa % 10,
-            j->to.target, (int)why.bytes, why.at);
+            j->to.target, (int)why.bytes, why.at, is_named ? "" : "; the PTX is for one that has it, ",
+            is_named ? "" : j->from.target);
     kr__error_log(j->err, log);
     kr__error_advice(j->err, "Relevel to a newer driver or target, or compile the source for an older one.");
     return KR_NOT_ON_THIS_DEVICE;
@@ -360,7 +369,7 @@ static kr_status choose(job *j, const kr_relevel_options *options, header *to)
         const header wanted = header_of(0, cc);
         if (!kr__ptx_target_isa(wanted.target))
             return KR_FAIL(j->err, KR_INVALID_ARGUMENT, "there is no target %s", wanted.target);
-        if (sm < j->from.sm)
+        if (rank(sm, cc.suffix) < rank(j->from.sm, j->head.target.suffix))
             *to = wanted;
     }
     if (!isa)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A libnvJitLink that can be found and links nothing. Its version is what its file's name ends with (.so.12).
- */
+ * FAKE_NVJITLINK_CRASHES: a link ends the process, as a real one may on what is damaged. */
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/nvjitlink.h"
@@ -16,6 +18,8 @@
     EXPORT nvJitLinkResult nvJitLink##name parameters; \
     nvJitLinkResult nvJitLink##name parameters         \
     {                                                  \
+        if (getenv("FAKE_NVJITLINK_CRASHES"))          \
+            raise(SIGKILL);                            \
         return NVJITLINK_ERROR_INTERNAL;               \
     }
 NVJITLINK_FUNCTION_LIST(FAKE)

@@ -188,6 +188,9 @@ static const struct level {
     {"7.0", "sm_75", "", 78, 0, {8, 0, 0}, HEAD("7.0", "sm_75"), 11000},
     {"9.0", "sm_120a", "", 85, 0, {0}, HEAD("8.5", "sm_90"), 12050}, /* the highest target there was */
     {"9.0", "sm_90a", "", 78, 0, {0}, HEAD("7.8", "sm_90"), 11080},
+    {"9.0", "sm_90a", "", 80, 0, {9, 0, 0}, HEAD("8.0", "sm_90"), 12000},
+    {"9.0", "sm_103a", "", 90, 0, {10, 3, 'f'}, HEAD("9.0", "sm_103f"), 13000},
+    {"9.0", "sm_100f", "", 90, 0, {10, 0, 'a'}, HEAD("9.0", "sm_100f"), 13000}, /* never raised */
     {"9.0", "sm_90", "", 70, 0, {0}, HEAD("7.0", "sm_80"), 11000},
     {"9.0", "sm_90", "", 63, 0, {7, 0, 0}, HEAD("6.3", "sm_70"), 10000},
     {"9.3", "sm_90", "", 78, 0, {0}, HEAD("7.8", "sm_90"), 11080}, /* newer than what is known here */
@@ -279,6 +282,11 @@ static const struct refusal {
      {7, 5, 0},
      KR_NOT_ON_THIS_DEVICE,
      "PTX .version 6.0 does not support .target sm_75"},
+    {HEAD("9.0", "sm_90a") BODY("wgmma.fence.sync.aligned;"),
+     80,
+     {9, 0, 0},
+     KR_NOT_ON_THIS_DEVICE,
+     "not supported on .target 'sm_90'; the PTX is for one that has it, sm_90a"},
     {HEAD("9.0", "sm_90") BODY("mov.u32 %r1, %cluster_ctarank;"), /* the lowest .version for it */
      0,
      {8, 0, 0},
