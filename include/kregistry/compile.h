@@ -14,10 +14,11 @@ extern "C" {
 /* kr_nvrtc: an opened NVRTC. Needs no driver and no device. Thread-safe. */
 typedef struct kr_nvrtc kr_nvrtc;
 
-/* path: that file or folder alone. NULL: what KREGISTRY_NVRTC names alone, else look where NVRTC lives:
- * already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system folders; 11.2 or later. The
- * builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: the places tried are in err->log. KR_IO:
- * no descriptor is left, so nothing is known of what is installed. */
+/* path: that file or folder alone; "none": no NVRTC is wanted. NULL: what KREGISTRY_NVRTC names alone ("none"
+ * too), else look where NVRTC lives: already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits,
+ * system folders; 11.2 or later. The builtins library beside it is opened too. KR_NOT_ON_THIS_MACHINE: there
+ * is none, or none is wanted; the places tried are in err->log. KR_IO: no descriptor is left, so nothing is
+ * known of what is installed. */
 KR_API kr_status kr_nvrtc_open(const char *path, kr_nvrtc **ret_nvrtc, kr_error *err);
 /* The one for a driver of that version (12040): an NVRTC of a newer major, whose machine code the driver does
  * not take, only where there is no other. A registry opens its own so. 0: any driver. */

@@ -241,6 +241,12 @@ kr_status kr__toolkit_open(const kr__toolkit_library *what, int driver_version, 
         path = given;
         kr__format(source, sizeof source, "what %s names", what->variable);
     }
+    if (is_named && strcmp(path, "none") == 0) {
+        KR_FAIL(err, KR_NOT_ON_THIS_MACHINE, "%s is switched off: %s is none", what->name,
+                path == given ? what->variable : "the path");
+        kr__error_advice(err, "Name the %s file of CUDA %s or later, or nothing.", what->file, what->least);
+        return KR_NOT_ON_THIS_MACHINE;
+    }
     kr__text tried = {0};
     search s = {what, user, &tried, driver_version / 1000, false, err};
     kr_status status = find(&s, path);

@@ -21,11 +21,11 @@ typedef struct kr__toolkit_library {
     kr_status (*take)(void *user, void *library, const char *file, kr__text *tried, kr_error *err);
 } kr__toolkit_library;
 
-/* Offers `take` one file after the other until it takes one. path: that file or folder alone. NULL: what the
- * variable names alone, else: already loaded, CUDA_HOME and CUDA_PATH, Python packages, toolkits, system
- * folders. driver_version: one of a newer major than 12040, whose machine code that driver does not take,
- * only where there is no other; 0: any. KR_NOT_ON_THIS_MACHINE: none will do; the places tried are in
- * err->log. */
+/* Offers `take` one file after the other until it takes one. path: that file or folder alone, "none" none.
+ * NULL: what the variable names alone ("none" too), else: already loaded, CUDA_HOME and CUDA_PATH, Python
+ * packages, toolkits, system folders. driver_version: one of a newer major than 12040, whose machine code
+ * that driver does not take, only where there is no other; 0: any. KR_NOT_ON_THIS_MACHINE: none will do; the
+ * places tried are in err->log. */
 kr_status kr__toolkit_open(const kr__toolkit_library *what, int driver_version, const char *path, void *user,
                            kr_error *err);
 

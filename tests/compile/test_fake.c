@@ -71,6 +71,19 @@ START_TEST(a_named_file_that_will_not_do_is_told)
 }
 END_TEST
 
+START_TEST(none_is_wanted)
+{
+    kr_nvrtc *none = NULL;
+    ck_assert_int_eq(kr_nvrtc_open("none", &none, &err), KR_NOT_ON_THIS_MACHINE);
+    ck_assert_str_eq(err.message, "NVRTC is switched off: the path is none");
+    setenv("KREGISTRY_NVRTC", "none", 1);
+    ck_assert_int_eq(kr_nvrtc_open(NULL, &none, &err), KR_NOT_ON_THIS_MACHINE);
+    ck_assert_str_eq(err.message, "NVRTC is switched off: KREGISTRY_NVRTC is none");
+    ck_assert_ptr_null(none);
+    unsetenv("KREGISTRY_NVRTC");
+}
+END_TEST
+
 /* Of what is installed it says nothing, so it must not read like it. */
 START_TEST(no_descriptor_left_is_not_no_nvrtc)
 {
@@ -457,6 +470,7 @@ int main(void)
     tcase_add_checked_fixture(compiling, open_fake, close_fake);
     tcase_add_test(compiling, facts);
     tcase_add_test(compiling, a_named_file_that_will_not_do_is_told);
+    tcase_add_test(compiling, none_is_wanted);
     tcase_add_loop_test(compiling, no_descriptor_left_is_not_no_nvrtc, 0, 3);
     tcase_add_test(compiling, lists_have_what_their_counts_say);
     tcase_add_test(compiling, builtins_missing);
