@@ -51,8 +51,11 @@ static bool below(kr__text *to, const char *variable, const char *rest)
 static kr_status place(const char *folder, kr__text *to, kr_error *err)
 {
     const char *told = folder ? folder : secure_getenv("KREGISTRY_CACHE_DIR");
-    if (!folder && told && !strcmp(told, "none"))
-        return KR_FAIL(err, KR_NOT_FOUND, "KREGISTRY_CACHE_DIR is none: nothing that is compiled is kept");
+    if (!folder && told && !strcmp(told, "none")) {
+        KR_FAIL(err, KR_NOT_FOUND, "KREGISTRY_CACHE_DIR is none: nothing that is compiled is kept");
+        kr__error_advice(err, "Unset KREGISTRY_CACHE_DIR, or name a folder.");
+        return KR_NOT_FOUND;
+    }
     if (told && *told)
         kr__text_add(to, "%s", told);
     else if (!below(to, "XDG_CACHE_HOME", "/kregistry") && !below(to, "HOME", "/.cache/kregistry")) {

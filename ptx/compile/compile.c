@@ -372,8 +372,11 @@ static kr_status run_or_find(compile_job *job)
     const bool has_key = job->given.cache && kr__compile_key(job, key);
     if (has_key && find(job, key))
         return KR_OK;
-    if (job->given.only_find)
-        return KR_FAIL(job->err, KR_NOT_FOUND, "%s for %s is not in the cache", job->name, job->target);
+    if (job->given.only_find) {
+        KR_FAIL(job->err, KR_NOT_FOUND, "%s for %s is not in the cache", job->name, job->target);
+        kr__error_advice(job->err, "Compile it without only_find.");
+        return KR_NOT_FOUND;
+    }
     if (job->given.cache && !has_key)
         kr__format(job->cache_note, sizeof job->cache_note,
                    "%s is not kept: what it is made from cannot be read off its text and options", job->name);
