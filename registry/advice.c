@@ -56,10 +56,23 @@ static void advise_driver(const kr__question *q, const kr__candidate *c, kr_erro
                      c->needs_driver % 1000 / 10, other);
 }
 
+/* To unset what refuses the candidate, or to ship what it lets through. */
+static void advise_variable(const kr__question *q, const kr__candidate *c, kr_error *err)
+{
+    const kr_cc cc = q->machine->cc;
+    char other[64] = "";
+    if (c->variable == q->policy->jit_disabled)
+        kr__format(other, sizeof other, ", or add machine code for sm_%d%d", cc.major, cc.minor);
+    else if (c->variable == q->policy->jit_forced)
+        kr__format(other, sizeof other, ", or add PTX for compute_%d%d or lower", cc.major, cc.minor);
+    kr__error_advice(err, "Unset %s%s.", c->variable, other);
+}
+
 bool kr__selection_advise(const kr__question *q, const kr__selection *selection, size_t only, kr_error *err)
 {
-    const char *variable = NULL, *other = NULL;
-    const kr__candidate *of_driver = NULL; /* that the least one takes */
+    const char *other = NULL;
+    const kr__candidate *of_environment = NULL; /* that a variable alone refuses */
+    const kr__candidate *of_driver = NULL;      /* that the least one takes */
     bool all_out = true;
     for (size_t i = 0; i < selection->n; i++) {
         const kr__candidate *c = &selection->list[i];
@@ -67,13 +80,13 @@ bool kr__selection_advise(const kr__question *q, const kr__selection *selection,
             other = other || !c->usable ? other : q->def->op.variants[c->variant].name;
             continue;
         }
-        variable = variable ? variable : c->variable;
+        of_environment = of_environment || !c->variable ? of_environment : c;
         if (c->needs_driver && (!of_driver || c->needs_driver < of_driver->needs_driver))
             of_driver = c;
         all_out &= c->variant_is_out;
     }
-    if (variable)
-        kr__error_advice(err, "Unset %s.", variable);
+    if (of_environment)
+        advise_variable(q, of_environment, err);
     else if (other)
         kr__error_advice(err, "Take variant %s, or leave the choice open.", other);
     else if (all_out)
