@@ -204,11 +204,15 @@ kr_status kr__launch_fail(const kr_kernel *kernel, const kr_launch_config *c, CU
             "%s: %d registers x %u threads = %u of the %d of a block, %d + %u bytes of shared memory",
             kernel->name, k->registers, threads, (unsigned)k->registers * threads,
             kernel->device->info.registers_per_block, k->static_shared_bytes, c->dynamic_shared_bytes);
-    return KR_DEVICE_FAIL(
+    const kr_status status = KR_DEVICE_FAIL(
         err, kernel->device, result, "cuLaunchKernel",
         "cannot launch %s: grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic shared memory",
         kernel->name, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
         c->dynamic_shared_bytes);
+    if (result == CUDA_ERROR_NOT_SUPPORTED && kernel->device->info.simulated)
+        kr__error_advice(err,
+                         "Load PTX, or a fatbin or pack that has it too: softcuda executes nothing else.");
+    return status;
 }
 
 /* ---- launching ---- */

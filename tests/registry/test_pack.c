@@ -381,7 +381,8 @@ START_TEST(two_packs_with_two_ops_of_one_name)
     size_t bytes;
     kr_registry *registry = open_registry();
     ok(kr__op_parse("theirs.cu", text, sizeof text - 1, &def, &err));
-    ok(kr__pack_write((const kr__op_def *[]){def}, 1, NULL, NULL, &(kr_pack_options){0}, &data, &bytes, &err));
+    ok(kr__pack_write((const kr__op_def *[]){def}, 1, NULL, NULL, &(kr_pack_options){0}, &data, &bytes,
+                      &err));
     ok(kr_registry_add_pack(registry, golden, golden_bytes, &err));
     ck_assert_int_eq(kr_registry_add_pack(registry, data, bytes, &err), KR_INVALID_ARGUMENT);
     says("theirs.cu: the op name \"scale\" is taken by scale.cu, which is another source");
@@ -727,6 +728,7 @@ START_TEST(machine_code_goes_with_its_own_ptx)
         ok(kr_registry_prepare(registry, "twice.f64", &there, &err));
         ck_assert_int_ne(run_twice(runtime, registry), KR_OK);
         ck_assert_int_eq(err.code, CUDA_ERROR_NOT_SUPPORTED); /* machine code alone */
+        ck_assert_ptr_nonnull(strstr(err.advice, "softcuda executes nothing else"));
         kr_registry_destroy(&registry);
         free(damaged);
         kr_pack_close(&pack);
