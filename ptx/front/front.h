@@ -301,8 +301,12 @@ const char *kr__ptx_order_name(ptx_order order); /* "acq_rel" */
 /* PTX_NONE where the word (".f32") is no type. */
 ptx_type kr__ptx_type_named(ptx_text word);
 
-/* Sets of targets are bits, in the order of table.c. No such target: 0, and nothing is written. */
-uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa);
+/* What the assembler takes from isa on, and those before it from `others` on. */
+#define LATE(isa, others) ((isa) | (others) << 8)
+
+/* Sets of targets are bits, in the order of table.c. No such target: 0, and nothing is written. The assembler
+ * takes it from isa on, those before it from needs on. */
+uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa, int *needs);
 uint64_t kr__ptx_targets(unsigned sm);                    /* those of a row's column */
 uint64_t kr__ptx_targets_at(int isa);                     /* those of a .version */
 const char *kr__ptx_lowest_target(uint64_t set, int *sm); /* NULL: there is none */

@@ -57,7 +57,7 @@ bool kr__ptx_has(ptx_parser *p, unsigned line, const char *feature, int isa, int
 
 int kr__ptx_target_isa(const char *target)
 {
-    int sm, isa;
+    int sm, isa, needs;
     char suffix;
-    return kr__ptx_target_named((ptx_text){target, strlen(target)}, &sm, &suffix, &isa) ? isa : 0;
+    return kr__ptx_target_named((ptx_text){target, strlen(target)}, &sm, &suffix, &isa, &needs) ? needs : 0;
 }

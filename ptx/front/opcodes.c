@@ -128,7 +128,6 @@
 #define VECTORS(n) (1ull << (n))
 #define SHORT ONLY(VECTOR, VECTORS(2) | VECTORS(4))
 #define LONG ONLY(VECTOR, VECTORS(8)) /* of 256 bits */
-#define LATE(isa, others) ((isa) | (others) << 8)
 #define READING ORDERS(ORDER(WEAK) | ORDER(RELAXED) | ORDER(ACQUIRE))
 #define WRITING ORDERS(ORDER(WEAK) | ORDER(RELAXED) | ORDER(RELEASE))
 #define REDUCING ORDERS(ORDER(RELAXED) | ORDER(RELEASE))

@@ -249,7 +249,7 @@ static bool target(ptx_parser *p)
                   {"texmode_unified", &p->module->texmode_unified},
                   {"texmode_independent", &p->module->texmode_independent},
                   {"map_f64_to_f32", &p->module->map_f64_to_f32}};
-    int isa = 0;
+    int isa = 0, needs = 0;
     unsigned line;
     do {
         ptx_text text;
@@ -258,11 +258,9 @@ static bool target(ptx_parser *p)
             return false;
         int sm;
         char suffix;
-        int needs;
-        const uint64_t named = kr__ptx_target_named(text, &sm, &suffix, &needs);
+        const uint64_t named = kr__ptx_target_named(text, &sm, &suffix, &isa, &needs);
         bool known = named != 0;
         if (known) {
-            isa = needs;
             p->target = named;
             p->module->sm = sm;
             p->module->suffix = suffix;
@@ -288,7 +286,7 @@ static bool target(ptx_parser *p)
         return false;
     }
     if (!p->module->needs.isa)
-        kr__ptx_begin_needs(p, isa, line);
+        kr__ptx_begin_needs(p, needs, line);
     return true;
 }
 

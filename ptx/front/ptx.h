@@ -466,7 +466,7 @@ static inline const ptx_function *kr__ptx_called(const ptx_function *function)
     return function->aliased ? function->aliased : function;
 }
 
-int kr__ptx_target_isa(const char *target); /* "sm_90a": the first .version that has it; 0: there is none */
+int kr__ptx_target_isa(const char *target); /* "sm_90a": from which .version on all have it; 0: none */
 
 /* The instruction as PTX text ("fma.rn.f32 %f4, %f1, %f2, %f3;"), for messages and traces. */
 void kr__ptx_print_instr(const ptx_function *function, const ptx_instr *instr, kr__text *to);

@@ -118,15 +118,17 @@ bool kr__ptx_version_known(int isa)
     return false;
 }
 
-/* In order: what a target with more has, those before it may lack. */
+/* In order: what a target with more has, those before it may lack. LATE: those before the assembler of 13.0
+ * have it from the second .version on. */
 #define TARGETS(X)                                                                                      \
     X(10, , 10)                                                                                         \
     X(11, , 10)                                                                                         \
     X(12, , 12)                                                                                         \
     X(13, , 12)                                                                                         \
-    X(20, , 23) X(21, , 23) X(30, , 30) X(32, , 40) X(35, , 31) X(37, , 41) X(50, , 40) X(52, , 41)     \
-        X(53, , 42) X(60, , 50) X(61, , 50) X(62, , 50) X(70, , 60) X(72, , 61) X(75, , 63) X(80, , 70) \
-            X(86, , 71) X(87, , 74) X(88, , 73) X(89, , 78) X(90, , 78) X(90, a, 80) X(100, , 86)       \
+    X(20, , 23)                                                                                         \
+    X(21, , 23) X(30, , 30) X(32, , 40) X(35, , 31) X(37, , 41) X(50, , 40) X(52, , 41) X(53, , 42)     \
+        X(60, , 50) X(61, , 50) X(62, , 50) X(70, , 60) X(72, , 61) X(75, , 63) X(80, , 70) X(86, , 71) \
+            X(87, , 74) X(88, , LATE(73, 90)) X(89, , 78) X(90, , 78) X(90, a, 80) X(100, , 86)         \
                 X(100, f, 88) X(100, a, 86) X(101, , 86) X(101, f, 88) X(101, a, 86) X(103, , 88)       \
                     X(103, f, 88) X(103, a, 88) X(110, , 90) X(110, f, 90) X(110, a, 90) X(120, , 87)   \
                         X(120, f, 88) X(120, a, 87) X(121, , 88) X(121, f, 88) X(121, a, 88)
@@ -140,21 +142,22 @@ enum {
 
 static const struct {
     const char *name;
-    uint8_t sm, isa;
+    uint8_t sm, isa, late;
     char suffix;
 } targets[] = {
-#define TARGET(sm, suffix, isa) {"sm_" #sm #suffix, sm, isa, (#suffix)[0]},
+#define TARGET(sm, suffix, isa) {"sm_" #sm #suffix, sm, (uint8_t)(isa), (isa) >> 8, (#suffix)[0]},
     TARGETS(TARGET)
 #undef TARGET
 };
 
-uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa)
+uint64_t kr__ptx_target_named(ptx_text name, int *sm, char *suffix, int *isa, int *needs)
 {
     for (size_t i = 0; i < KR_COUNT(targets); i++)
         if (equal(name, targets[i].name)) {
             *sm = targets[i].sm;
             *suffix = targets[i].suffix;
             *isa = targets[i].isa;
+            *needs = targets[i].late ? targets[i].late : targets[i].isa;
             return 1ull << i;
         }
     return 0;

@@ -5,7 +5,9 @@
     corpus.py BUILD [WORD...]     only of the sources, makers and options with one of these words
 
 Each is read, printed and read again as the same, and its print is assembled to the same code (test_front_corpus
-does this); then `kregistry relevel --lowest` of it is assembled by the oldest ptxas that knows that .version.
+does this); then `kregistry relevel --lowest` of it is assembled by the oldest ptxas that knows that .version,
+and for each driver of DRIVERS what relevel gives is assembled by that toolkit's ptxas, and what it refuses refused, in that
+line.
 What ptxas itself refuses is left out.
 
 The compilers are nvcc ($NVCC) for all that it knows, and each NVRTC in $NVRTCS: VERSION/nvidia/cuda_nvrtc, cuda_runtime,
@@ -23,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NVCC = os.environ.get("NVCC", "/usr/local/cuda/bin/nvcc")
 ISA = {"11.8": 78, "12.0": 80, "12.1": 81, "12.2": 82, "12.3": 83, "12.4": 84, "12.5": 85, "12.6": 85, "12.8": 87,
        "12.9": 88, "13.0": 90}  # of a toolkit: its newest .version
+DRIVERS = ["12.0", "12.4", "12.8", "12.9"]
 ORDERED = sorted(ISA, key=lambda version: (ISA[version], version))
 
 
@@ -139,6 +142,54 @@ def lowered(build, path, out):
     return f".version {isa}, ptxas {fits}: {said}" if said else None
 
 
+def kernels(ptx):
+    """Each alone, with all that stands around them, on the lines where it was."""
+    spans = []
+    for entry in re.finditer(r"^(?:\.visible |\.weak )?\.entry [^;{]*\{", ptx, re.M):
+        depth = 1
+        braces = re.compile("[{}]").finditer(ptx, entry.end())
+        while depth:
+            brace = next(braces)
+            depth += 1 if brace[0] == "{" else -1
+        spans.append((entry.start(), brace.end()))
+    for kept in spans:
+        text = ptx
+        for start, end in spans:
+            if (start, end) != kept:
+                text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+        yield text
+
+
+def at_driver(build, folder, ptx, version):
+    """(was it given, what is wrong with that or None)"""
+    path, out = folder + "/whole.ptx", folder + "/older.ptx"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(ptx)
+    done = run(build + "/tools/kregistry", "relevel", path, "--driver-version", version, "-o", out)
+    if not done.returncode:
+        said = assembled(out, version)
+        return True, said and f"given for driver {version}: {said}"
+    refused = re.search(r'line (\d+), ".*", cannot be said in PTX (\S+) for (\w+): .*', done.stdout)
+    if not refused:
+        return False, f"driver {version}: {done.stdout}"
+    line, isa, target = refused.groups()
+    with open(path, "w", encoding="utf-8") as file: # as it was, at that level
+        file.write(re.sub(r"^(\.version )\S+(\s+\.target )\w+", rf"\g<1>{isa}\g<2>{target}", ptx, count=1, flags=re.M))
+    said = assembled(path, version)
+    agrees = said and (f"line {line};" in said or "fatal   : Parsing error" in said) # which hides what is after it
+    return False, None if agrees else f"refused for driver {version}: {refused[0]}\nptxas: {said}"
+
+
+def at_drivers(build, folder, ptx):
+    """What is wrong at an older driver's level, or None. Where the whole is refused, each kernel alone is asked for."""
+    for version in DRIVERS:
+        given, said = at_driver(build, folder, ptx, version)
+        wrong = [said] if given else [at_driver(build, folder, one, version)[1] for one in kernels(ptx)]
+        if any(wrong):
+            return "\n".join(filter(None, wrong))
+    return None
+
+
 def prove(build, folder, ptx, version):
     """(outcome, what was said)"""
     path, out = folder + "/made.ptx", folder + "/lowest.ptx"
@@ -149,7 +200,7 @@ def prove(build, folder, ptx, version):
     if done.returncode:
         said = assembled(path, version)
         return ("refused by ptxas", said) if said else ("wrong", done.stdout)
-    said = lowered(build, path, out)
+    said = lowered(build, path, out) or at_drivers(build, folder, ptx)
     return ("not lowered", said) if said else ("right", "")
 
 

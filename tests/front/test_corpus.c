@@ -201,10 +201,10 @@ static bool compile_all(void)
     static const char *const files[] = {"calls", "half", "math", "memory"};
     static const char *const options[] = {"-arch=sm_75", "-arch=sm_90", "-arch=sm_120", "-arch=sm_90 -G",
                                           "-arch=sm_80 -lineinfo"};
-    static const char *const of_libraries[][2] = {{"algorithms", "-arch=sm_90"}, {"atomics", "-arch=sm_75"},
-                                                  {"atomics", "-arch=sm_90"},    {"groups", "-arch=sm_90a"},
-                                                  {"narrow", "-arch=sm_80"},     {"narrow", "-arch=sm_100a"},
-                                                  {"random", "-arch=sm_120f"}};
+    static const char *const of_libraries[][2] = {
+        {"algorithms", "-arch=sm_90"}, {"atomics", "-arch=sm_75"},  {"atomics", "-arch=sm_90"},
+        {"bulk", "-arch=sm_90a"},      {"bulk", "-arch=sm_100a"},   {"groups", "-arch=sm_90a"},
+        {"narrow", "-arch=sm_80"},     {"narrow", "-arch=sm_100a"}, {"random", "-arch=sm_120f"}};
     bool ok = true;
     for (size_t i = 0; i < KR_COUNT(files); i++)
         for (size_t k = 0; k < KR_COUNT(options); k++)
