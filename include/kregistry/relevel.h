@@ -13,8 +13,8 @@ extern "C" {
 typedef struct kr_relevel_options {
     size_t struct_size;
     int isa;            /* the PTX ISA to get to: 63 for 6.3; 0: as the others say */
-    int driver_version; /* that of this driver: 11080 for CUDA 11.8; 0 and no isa: the lowest that does
-                           without rewriting, at least 6.0 */
+    int driver_version; /* that of this driver: 11080 for CUDA 11.8, 9000 or later; 0 and no isa: the lowest
+                           that does without rewriting, at least 6.0 */
     kr_cc target; /* major 0: left alone where the ISA has it, else the highest that it has; with neither isa
                      nor driver_version the lowest that does without rewriting */
 } kr_relevel_options;
@@ -24,7 +24,7 @@ typedef struct kr_releveled {
     size_t bytes;    /* without the NUL */
     int from_isa, to_isa;
     kr_cc from_target, to_target;
-    int min_driver;      /* the CUDA version whose driver first takes it: 11080 */
+    int min_driver;      /* the CUDA version whose driver takes it: 11080; 9000 for all PTX to 6.0 */
     size_t n_rewritten;  /* instructions */
     const char *caution; /* what it asks of the kernels; NULL: nothing */
 } kr_releveled;

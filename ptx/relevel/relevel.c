@@ -362,6 +362,13 @@ static kr_status choose(job *j, const kr_relevel_options *options, header *to)
     const int isa = options->isa              ? options->isa
                     : options->driver_version ? kr__driver_isa(options->driver_version)
                                               : 0;
+    if (isa && !options->isa && kr__isa_driver(isa) > options->driver_version) {
+        KR_FAIL(j->err, KR_INVALID_ARGUMENT, "which PTX drivers of CUDA %d.%d take is not known here",
+                options->driver_version / 1000, options->driver_version % 1000 / 10);
+        kr__error_advice(j->err, "Name a driver of CUDA %d.%d or later, or the PTX ISA itself.",
+                         kr__isa_driver(isa) / 1000, kr__isa_driver(isa) % 1000 / 10);
+        return KR_INVALID_ARGUMENT;
+    }
     *to = j->from;
     if (has_target) {
         const kr_cc cc = options->target;

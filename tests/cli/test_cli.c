@@ -100,6 +100,7 @@ static const row rows[] = {
     /* relevel */
     {"relevel OPS/new.ptx -o TMP/old.ptx --driver-version 11.8", 0,
      "PTX 7.8 for sm_90, from 9.0 for sm_90; 1 instruction rewritten; drivers of CUDA 11.8 and later", 0},
+    {"relevel OPS/new.ptx -o TMP/old.ptx --driver-version 8.0", 2, "Name a driver of CUDA 9.0 or later", 0},
     {"relevel OPS/new.ptx -o TMP/old.ptx --isa 7.0 --target sm_75", 1,
      "line 17, \"tanh.approx.bf16 %h1, %h2;\", cannot be said in PTX 7.0 for sm_75: Feature 'tanh' requires",
      0},
@@ -651,6 +652,8 @@ START_TEST(kept_between_commands)
     const answer *a = run(COMPILE "TMP/kept.ptx --verbose --cache-dir TMP/cache");
     ck_assert_msg(a->code == 0 && strstr(a->err, "is damaged"), "%s%s", a->out, a->err);
     shell("cmp TMP/kept.ptx TMP/first.ptx");
+    a = run(COMPILE "TMP/kept.ptx --verbose --cache-dir TMP/cache");
+    ck_assert_msg(a->code == 0 && strstr(a->err, "nothing was compiled"), "%s%s", a->out, a->err);
     a = run(COMPILE "TMP/kept.ptx --verbose --cache-dir TMP/first.ptx");
     ck_assert_msg(a->code == 0 && strstr(a->err, "Not a directory"), "%s%s", a->out, a->err);
 }
