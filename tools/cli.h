@@ -45,7 +45,7 @@
     X(QUICK, "quick", 0, NULL, "fewer and smaller shapes")                                              \
     X(LIMIT, "limit", 0, "SECONDS", "the longest that one check may take: 120")                         \
     X(MAX_CC, "max-cc", 0, "X.Y", "no variant that asks for more")                                      \
-    X(OUTPUT, "output", 'o', "FILE", "where the image goes")                                            \
+    X(OUTPUT, "output", 'o', "FILE", "where the result goes")                                           \
     X(KIND, "kind", 0, "KIND", "ptx, cubin, fatbin or ltoir; else by the ending of the output")         \
     X(ARCH, "arch", 0, "ARCH", "sm_90, 90a, compute_75, ...; of a pack's machine code, with commas")    \
     X(PTX, "ptx", 0, "LIST", "PTX for these, which later devices take too: 75,90")                      \

@@ -120,6 +120,8 @@ static int print(const invocation *cli, const kr_compiled *c)
     char arch[24];
     if (cli_has(cli, OPT_VERBOSE) && *c->cache_note)
         put_text(stderr, c->cache_note), fputc('\n', stderr);
+    if (cli_has(cli, OPT_VERBOSE) && c->is_found)
+        fputs("it was in the cache: nothing was compiled\n", stderr);
     if (!cli->json) {
         put_text(stderr, c->log);
         printf("%s: %s %s, %zu bytes\n", cli_value(cli, OPT_OUTPUT), kr_image_kind_name(c->kind),
