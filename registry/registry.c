@@ -495,9 +495,11 @@ static kr_status open_nvrtc(kr_registry *registry, kr_error *err)
     const kr_status status = kr_nvrtc_open_for(driver, registry->nvrtc_path, &registry->nvrtc, why);
     if (status == KR_NOT_ON_THIS_MACHINE || status == KR_INVALID_ARGUMENT) {
         registry->nvrtc_failure = why;
+        size_t n = strlen(why->log);
+        n -= n && why->log[n - 1] == '\n';
         if (registry->runtime)
-            kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s\n%s",
-                         why->message, why->log);
+            kr__log_text(&registry->runtime->log, KR_LOG_WARNING, "no op can be compiled: %s%s%.*s",
+                         why->message, n ? "\n" : "", (int)n, why->log);
         return KR_OK;
     }
     if (status && err)

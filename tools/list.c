@@ -71,8 +71,9 @@ static void print_op(kr_registry *registry, const kr_op *op)
     if (op->split)
         printf("    split    by %s\n", op->split);
     for (size_t v = 0; v < op->n_variants; v++)
-        printf("    variant  %s %s (%zu images shipped)\n", op->variants[v].name,
-               op->variants[v].requirements, kr_registry_shipped(registry, op, v, NULL, 0));
+        printf("    variant  %s%s%s (%zu images shipped)\n", op->variants[v].name,
+               op->variants[v].requirements[0] ? " " : "", op->variants[v].requirements,
+               kr_registry_shipped(registry, op, v, NULL, 0));
 }
 
 /* ---- what would run ---- */

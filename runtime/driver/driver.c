@@ -100,9 +100,8 @@ static void advise_no_device(kr_error *err, const kr__driver *d)
         kr__error_advice(err, "CUDA_VISIBLE_DEVICES is \"%s\": unset it, or name a device that is here.",
                          visible);
     else if (strcmp(d->kind, "softcuda") == 0)
-        kr__error_advice(err, "Mend or unset the KREGISTRY_SOFTCUDA_ variable that softcuda names: "
-                              "KREGISTRY_SOFTCUDA_DEVICES takes "
-                              "chips that it knows.");
+        kr__error_advice(err, "Mend or unset the KREGISTRY_SOFTCUDA_ variable that softcuda names; where it "
+                              "names none, KREGISTRY_SOFTCUDA_DEVICES is empty.");
     else if (!dev_has("nvidiactl") && !dev_has("dxg") && !dev_has("nvhost-ctrl"))
         kr__error_advice(err,
                          "%s/nvidiactl is missing: pass the GPU into the container (--gpus all), or load the "
