@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # pack.sh BUILD SOURCE PREFIX LIBDIR SOFTCUDA MESON CMAKE NINJA: examples/pack is built with CMake and with Meson against an
-# installed kregistry, and runs without NVRTC. A tool that is not there is given as "none".
+# installed kregistry, and with Meson where kregistry is its subproject, and runs without NVRTC. A tool that is not there
+# is given as "none".
 set -eu
 build=$1 source=$2 prefix=$3 libdir=$4 softcuda=$5 meson=$6 cmake=$7 ninja=$8
 work=$(mktemp -d)
@@ -62,6 +63,20 @@ if [ "$ninja" != none ]; then
     "$meson" setup "$work/with_meson" "$app" || fail 'Meson: setup'
     again Meson "$work/with_meson/app" "$ninja" -C "$work/with_meson"
     built="$built, with Meson"
+    # As a subproject: the wrap is that of docs/shipping.md, and what is installed has no part in it.
+    mkdir "$app/subprojects"
+    ln -s "$source" "$app/subprojects/kregistry"
+    # shellcheck disable=SC2016
+    sed -n '/^\[wrap-file\]/,/^```/{/^```/!p}' "$source/docs/shipping.md" >"$app/subprojects/kregistry.wrap"
+    (
+        unset LD_LIBRARY_PATH
+        "$meson" setup "$work/with_subproject" "$app" --wrap-mode=forcefallback -Dkregistry:tests=disabled \
+            -Dkregistry:shipped_ptx=disabled || fail 'Meson, a subproject: setup'
+        again 'Meson, a subproject' "$work/with_subproject/app" "$ninja" -C "$work/with_subproject" app
+        ldd "$work/with_subproject/app" | grep -q "$work/with_subproject/.*/libkregistry" || fail 'Meson, a subproject: another libkregistry'
+    ) || exit 1
+    rm -r "$app/subprojects"
+    built="$built, as a subproject of Meson's"
 fi
 if [ "$cmake" != none ]; then
     for generator in 'Ninja' 'Unix Makefiles'; do
