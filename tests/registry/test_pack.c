@@ -549,6 +549,18 @@ START_TEST(a_pack_alone_runs)
     ok(kr_registry_add_pack(registry, golden, golden_bytes, &err));
     ck_assert_int_eq(run_scale(runtime, registry), KR_NOT_ON_THIS_DEVICE);
     says("plain ptx compute_75: the pack is damaged: the SHA-256 of its ");
+    const kr_machine machine = {.cc = {7, 5, 0}};
+    kr_explanation *explanation;
+    size_t n_damaged = 0;
+    ok(kr_registry_explain(registry, "scale", &machine, NULL, &explanation, &err));
+    for (size_t i = 0; i < explanation->n; i++) {
+        const kr_candidate *c = &explanation->considered[i];
+        ck_assert(!c->chosen);
+        n_damaged += !c->usable && !strcmp(c->how, "none") && strstr(c->reason, "the pack is damaged");
+    }
+    ck_assert_uint_eq(n_damaged, 1);
+    ck_assert_str_ne(explanation->advice, "");
+    kr_explanation_destroy(&explanation);
     kr_registry_destroy(&registry);
     kr_runtime_destroy(&runtime);
 }
