@@ -303,6 +303,9 @@ static kr_status read_operands(invocation *cli, int argc, char **argv, kr_error 
 
 static kr_status read_command_line(invocation *cli, int argc, char **argv, kr_error *err)
 {
+    for (int i = 1; i < argc && argv[i][0] == '-'; i++)
+        if (strcmp(argv[i], "--version") == 0) /* as other commands have it */
+            argv[i] = "version";
     kr_status status = read_options(cli, argc, argv, err);
     if (status || optind == argc)
         return status;

@@ -58,6 +58,7 @@ static const row rows[] = {
     {"run a b", 2, "one word too many", 0},
     {"run saxpy --n", 2, "needs a value", 0},
     {"version", 0, "kregistry 0.1.0", 0},
+    {"--version", 0, "kregistry 0.1.0", 0},
     {NO_DRIVER "version", 0, "driver none", 0},
     {"completion bash", 0, "complete -F _kregistry kregistry", 0},
     {"completion zsh", 0, "compdef kregistry", 0},
