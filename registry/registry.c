@@ -612,21 +612,6 @@ static kr_explanation *explanation_of(kr_registry *registry, const kr__question 
     return e;
 }
 
-/* Choosing reads no image whole, and loading goes on to the next one where one is damaged; who asks why is
- * told. */
-static void look_for_damage(kr__selection *selection)
-{
-    kr_error damage;
-    for (size_t i = 0; i < selection->n; i++) {
-        kr__candidate *c = &selection->list[i];
-        if (!c->usable || !c->shipped || !kr__stored_check(&c->shipped->image->stored, &damage))
-            continue;
-        c->usable = false;
-        c->how = "none";
-        kr__format(c->reason, sizeof c->reason, "%s", damage.message);
-    }
-}
-
 kr_status kr_registry_explain(kr_registry *registry, const char *full_name, const kr_machine *machine,
                               const char *variant, kr_explanation **ret_explanation, kr_error *err)
 {
@@ -649,7 +634,7 @@ kr_status kr_registry_explain(kr_registry *registry, const char *full_name, cons
     status = kr__select(&question, &selection, err);
     if (status)
         return status;
-    look_for_damage(selection);
+    kr__selection_look(&question, selection);
     kr_explanation *explanation = explanation_of(registry, &question, selection, only, err);
     free(selection);
     if (!explanation)

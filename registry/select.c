@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ptx/compile/nvrtc.h"
+#include "registry/pack.h"
 #include "runtime/driver/driver.h"
 
 /* CUDA C++ programming guide, "Technical Specifications per Compute Capability": the most shared memory that
@@ -100,8 +101,7 @@ static int judge_cubin(kr__candidate *c, const kr_machine *machine)
     return c->arch.suffix ? CUBIN_ALONE : CUBIN_EXACT;
 }
 
-/* PTX that is newer than the driver is releveled when it is loaded, which its instructions may refuse: of
- * what NVRTC would make, that is not known before. */
+/* PTX that is newer than the driver is releveled when it is loaded, which its instructions may refuse. */
 static bool is_newer(const kr_machine *machine, int isa)
 {
     return machine->driver_version && isa > kr__driver_isa(machine->driver_version);
@@ -111,13 +111,7 @@ static int relevel(kr__candidate *c, const kr_machine *machine, int isa)
 {
     const int newest = kr__driver_isa(machine->driver_version);
     char own[KR_CC_TEXT_BYTES];
-    kr_error why;
     c->needs_driver = kr__isa_driver(isa);
-    if (c->shipped && !kr__shipped_relevels(c->shipped, machine->driver_version, &why)) {
-        REASON(c, "PTX %d.%d is newer than the driver (CUDA %d.%d): %s", isa / 10, isa % 10,
-               machine->driver_version / 1000, machine->driver_version % 1000 / 10, why.message);
-        return REFUSED;
-    }
     REASON(c, "%sPTX %d.%d for %s is releveled to %d.%d for the driver (CUDA %d.%d)",
            c->shipped ? "" : "NVRTC's ", isa / 10, isa % 10, kr_cc_format(c->arch, own), newest / 10,
            newest % 10, machine->driver_version / 1000, machine->driver_version % 1000 / 10);
@@ -373,4 +367,24 @@ kr_status kr__select(const kr__question *q, kr__selection **ret_selection, kr_er
     free(ranks);
     *ret_selection = s;
     return KR_OK;
+}
+
+void kr__selection_look(const kr__question *question, kr__selection *selection)
+{
+    const int driver = question->machine->driver_version;
+    kr_error why;
+    for (size_t i = 0; i < selection->n; i++) {
+        kr__candidate *c = &selection->list[i];
+        if (!c->usable || !c->shipped)
+            continue;
+        if (kr__stored_check(&c->shipped->image->stored, &why))
+            REASON(c, "%s", why.message);
+        else if (c->needs_driver && !kr__shipped_relevels(c->shipped, driver, &why))
+            REASON(c, "PTX %d.%d is newer than the driver (CUDA %d.%d): %s", c->shipped->isa / 10,
+                   c->shipped->isa % 10, driver / 1000, driver % 1000 / 10, why.message);
+        else
+            continue;
+        c->usable = false;
+        c->how = "none";
+    }
 }

@@ -42,6 +42,10 @@ typedef struct kr__question {
 /* *ret_selection is to be freed. */
 kr_status kr__select(const kr__question *question, kr__selection **ret_selection, kr_error *err);
 
+/* What is found only by reading the images, which choosing leaves to loading: who asks why is told before.
+ * Those that are damaged, and PTX that cannot be releveled, are usable no more. */
+void kr__selection_look(const kr__question *question, kr__selection *selection);
+
 /* One thing to do where nothing of a selection can run, or nothing of one variant (SIZE_MAX: any): to the
  * environment, the variants, the driver, or (true) what is shipped and compiled. */
 bool kr__selection_advise(const kr__question *question, const kr__selection *selection, size_t only_variant,

@@ -676,6 +676,9 @@ START_TEST(newer_ptx_is_asked_what_it_needs)
     for (size_t i = 0; i < KR_COUNT(drivers); i++) {
         const kr_machine machine = {.cc = {9, 0, 0}, .driver_version = drivers[i]};
         kr__selection *s = selected(def, &machine, NULL, &image, 1);
+        ck_assert(s->list[0].usable); /* choosing does not read it */
+        const kr__question question = {.def = def, .machine = &machine};
+        kr__selection_look(&question, s);
         ck_assert_int_eq(s->list[0].usable, i == 0);
         ck_assert_msg(
             strstr(s->list[0].reason, i ? "line 6, \"cp.async.bulk.commit_group;\", cannot be said in PTX 7.8"
