@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ptx/image/image.h"
+#include "tests/image/small_cubin.h"
 
 #define HEAD ".version 7.5\n.target sm_75\n.address_size 64\n"
 static const char ptx[] =
@@ -258,18 +259,7 @@ END_TEST
 /* The header tells of CUDA 12.3. What an older driver answers to it: 200 (triton-lang/triton#2971). */
 START_TEST(a_cubin_of_a_newer_cuda)
 {
-    struct {
-        Elf64_Ehdr head;
-        Elf64_Shdr symbols;
-    } cubin = {.head = {.e_ident = ELFMAG "\2\1\1\x33\7",
-                        .e_type = ET_EXEC,
-                        .e_machine = 190,
-                        .e_version = 123,
-                        .e_flags = 0x5a055a,
-                        .e_shoff = sizeof cubin.head,
-                        .e_shentsize = sizeof cubin.symbols,
-                        .e_shnum = 1},
-               .symbols = {.sh_type = SHT_SYMTAB}};
+    const small_cubin cubin = small_cubin_of(0x5a055a);
     static const struct {
         int driver, answer;
         const char *advice;
@@ -295,18 +285,7 @@ END_TEST
 /* What a fatbin has for the device is what the driver refused. */
 START_TEST(fatbins_are_explained)
 {
-    struct {
-        Elf64_Ehdr head;
-        Elf64_Shdr symbols;
-    } cubin = {.head = {.e_ident = ELFMAG "\2\1\1\x33\7",
-                        .e_type = ET_EXEC,
-                        .e_machine = 190,
-                        .e_version = 123,
-                        .e_flags = 0x5a055a,
-                        .e_shoff = sizeof cubin.head,
-                        .e_shentsize = sizeof cubin.symbols,
-                        .e_shnum = 1},
-               .symbols = {.sh_type = SHT_SYMTAB}};
+    const small_cubin cubin = small_cubin_of(0x5a055a);
     const kr__fatbin_part parts[] = {{KR_IMAGE_PTX, {7, 5, 0}, 75, ptx, sizeof ptx},
                                      {KR_IMAGE_PTX, {9, 0, 'a'}, 87, ptx, sizeof ptx},
                                      {KR_IMAGE_CUBIN, {9, 0, 0}, 0, &cubin, sizeof cubin},

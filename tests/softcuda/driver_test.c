@@ -5,7 +5,6 @@
  * 580.159).
  */
 #include <check.h>
-#include <elf.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "ptx/image/image.h"
+#include "tests/image/small_cubin.h"
 #include "tests/softcuda/start.h"
 
 /* add: p[i] += n for i < gridDim * blockDim. store: p[i] = 7, one thread. */
@@ -1303,18 +1303,7 @@ END_TEST
 /* 470 answers so to machine code of CUDA 12.3: triton-lang/triton#2971. */
 static void load_of_12_3(const char *driver, CUresult wanted)
 {
-    struct {
-        Elf64_Ehdr head;
-        Elf64_Shdr symbols;
-    } cubin = {.head = {.e_ident = ELFMAG "\2\1\1\x33\7",
-                        .e_type = ET_EXEC,
-                        .e_machine = 190,
-                        .e_version = 123,
-                        .e_flags = 0x500550,
-                        .e_shoff = sizeof cubin.head,
-                        .e_shentsize = sizeof cubin.symbols,
-                        .e_shnum = 1},
-               .symbols = {.sh_type = SHT_SYMTAB}};
+    const small_cubin cubin = small_cubin_of(0x500550);
     setenv("KREGISTRY_SOFTCUDA_DRIVER", driver, 1);
     start("sm_80");
     CUmodule module;
