@@ -177,8 +177,7 @@ bool kr__cache_find(const kr_cache *cache, const kr__cache_key key, char **ret_d
     const bool is_there = fd >= 0 || errno != ENOENT;
     const bool ok = fd >= 0 && read_entry(fd, key, cache->limit_bytes, ret_data, ret_bytes);
     if (ok)
-        futimens(fd,
-                 NULL); /* used now: the sweep goes by it; an entry of which it cannot be said goes earlier */
+        futimens(fd, NULL); /* used now, says the sweep by it; one of which it cannot be said goes earlier */
     else if (is_there)
         kr__format(why, why_bytes, "%s/%s is damaged or not readable, and is compiled again", cache->folder,
                    name);
