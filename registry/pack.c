@@ -393,6 +393,38 @@ kr_status kr_pack_open_memory(const void *data, size_t bytes, kr_pack **ret_pack
     return open_pack(pack, ret_pack, err);
 }
 
+/* How long the pack is that begins here; 0: none does. Programs that read packs hold the first eight bytes
+ * too, but no numbers that fit. */
+static uint64_t promised_bytes(const char *at, size_t left)
+{
+    enum { MOST_VERSIONS = 256 };
+    kr__pack_header h;
+    if (left < sizeof h)
+        return 0;
+    memcpy(&h, at, sizeof h); /* it may lie anywhere */
+    const bool fits =
+        h.version && h.version < MOST_VERSIONS && h.index_bytes >= sizeof h && h.index_bytes <= h.bytes;
+    return fits && h.index_bytes % KR__PACK_ALIGN == 0 && h.bytes % KR__PACK_ALIGN == 0 ? h.bytes : 0;
+}
+
+kr_status kr_pack_find(const void *data, size_t bytes, size_t *ret_at, kr_pack **ret_pack, kr_error *err)
+{
+    KR_REQUIRE(err, data, ret_at, ret_pack);
+    const char *const begin = data, *found;
+    *ret_pack = NULL;
+    for (; *ret_at < bytes; ++*ret_at) {
+        found = memmem(begin + *ret_at, bytes - *ret_at, KR__PACK_MAGIC, sizeof KR__PACK_MAGIC - 1);
+        if (!found)
+            break;
+        *ret_at = (size_t)(found - begin);
+        const size_t left = bytes - *ret_at;
+        const uint64_t promised = promised_bytes(found, left);
+        if (promised)
+            return kr_pack_open_memory(found, promised < left ? (size_t)promised : left, ret_pack, err);
+    }
+    return KR_OK;
+}
+
 kr_status kr__pack_adopt(char *data, size_t bytes, kr_pack **ret_pack, kr_error *err)
 {
     kr_pack *pack = kr__alloc(1, sizeof *pack, err);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <endian.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -322,45 +321,12 @@ static kr_status map_host(subject *s, kr_error *err)
     return status;
 }
 
-static uint64_t number_at(const char *at, size_t bytes)
-{
-    uint64_t value = 0;
-    memcpy(&value, at, bytes);
-    return le64toh(value);
-}
-
-/* How long the pack is that begins here; 0: none does. Programs that read packs hold the first eight bytes
- * too, but no numbers that fit. */
-static uint64_t pack_bytes(const char *at, size_t left)
-{
-    enum { VERSION = 8, INDEX_BYTES = 20, BYTES = 24, HEADER = 64, ALIGN = 64, MOST_VERSIONS = 256 };
-    if (left < HEADER)
-        return 0;
-    const uint64_t version = number_at(at + VERSION, 4), index = number_at(at + INDEX_BYTES, 4),
-                   bytes = number_at(at + BYTES, 8);
-    const bool fits = version && version < MOST_VERSIONS && index >= HEADER && index <= bytes;
-    return fits && index % ALIGN == 0 && bytes % ALIGN == 0 ? bytes : 0;
-}
-
-/* The next pack that `kregistry embed` made part of the host, from *at on, which is left where it begins;
- * NULL: no more. */
+/* The next that `kregistry embed` made part of the host, where *at then is; NULL: no more. */
 static kr_status next_pack(const subject *s, size_t *at, kr_pack **ret_pack, kr_error *err)
 {
-    static const char magic[8] = "KRPACK\x1a\n"; /* docs/pack-format.md has these and the header's places */
-    const char *found;
     *ret_pack = NULL;
-    for (; s->host && (found = memmem(s->host + *at, s->host_bytes - *at, magic, sizeof magic)); ++*at) {
-        *at = (size_t)(found - s->host);
-        const size_t left = s->host_bytes - *at;
-        const uint64_t bytes = pack_bytes(found, left);
-        if (!bytes)
-            continue;
-        const kr_status status =
-            kr_pack_open_memory(found, bytes < left ? (size_t)bytes : left, ret_pack, err);
-        return status ? tool_while(err, status, "reading the pack at offset 0x%zx of %s", *at, s->path)
-                      : KR_OK;
-    }
-    return KR_OK;
+    const kr_status status = s->host ? kr_pack_find(s->host, s->host_bytes, at, ret_pack, err) : KR_OK;
+    return status ? tool_while(err, status, "reading the pack at offset 0x%zx of %s", *at, s->path) : KR_OK;
 }
 
 /* Counts the images of all of them, or says them. */

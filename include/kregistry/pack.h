@@ -26,6 +26,9 @@ KR_API bool kr_is_pack(const void *data, size_t bytes);
 KR_API kr_status kr_pack_open(const char *path, kr_pack **ret_pack, kr_error *err);
 /* The same of memory, which is used in place: it stays as it is until the pack is closed. */
 KR_API kr_status kr_pack_open_memory(const void *data, size_t bytes, kr_pack **ret_pack, kr_error *err);
+/* The next pack within other bytes, as of a program that it was made part of, from *ret_at on, where it begins then; the
+ * one after it lies kr_pack_get_info(pack).bytes later. NULL: there is none. A damaged one: as kr_pack_open. */
+KR_API kr_status kr_pack_find(const void *data, size_t bytes, size_t *ret_at, kr_pack **ret_pack, kr_error *err);
 /* Accepts NULL and a pointer to NULL; nulls the handle. What the pack gave out is gone. */
 KR_API void kr_pack_close(kr_pack **pack);
 
