@@ -26,8 +26,8 @@ typedef struct kr_cache_options {
 } kr_cache_options;
 
 /* folder NULL: KREGISTRY_CACHE_DIR, else kregistry in XDG_CACHE_HOME, else .cache/kregistry in HOME. Nothing
- * is made or opened before something is to be kept or found. KR_NOT_FOUND: KREGISTRY_CACHE_DIR is "none", or
- * none of the variables is set. */
+ * is made or opened before something is to be kept or found. KR_NOT_FOUND: folder or KREGISTRY_CACHE_DIR is
+ * "none", or none of the variables is set. */
 KR_API kr_status kr_cache_create(const char *folder, const kr_cache_options *options, kr_cache **ret_cache,
                                  kr_error *err);
 /* After the last compile with it. Accepts NULL; nulls the handle. What is kept stays. */

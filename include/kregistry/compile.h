@@ -69,7 +69,8 @@ typedef struct kr_compiled {
 /* Compiles `source` (NUL-terminated; `name` is its file name in messages, or NULL) for `arch`.
  * KR_COMPILE_FAILED: err->log holds the log with numbered source lines round each error.
  * KR_NOT_ON_THIS_MACHINE: this NVRTC does not know the arch (the ones it knows are named).
- * KR_INVALID_ARGUMENT: an option NVRTC refuses (all options, the version and the path are named). */
+ * KR_INVALID_ARGUMENT: an option NVRTC refuses (all options, the version and the path are named).
+ * While it compiles, NVRTC 13.0 has SIGINT and SIGTERM end the process with exit code 4. */
 KR_API kr_status kr_compile(kr_nvrtc *nvrtc, const char *name, const char *source, kr_cc arch,
                             const kr_compile_options *options, kr_compiled **ret_compiled, kr_error *err);
 KR_API void kr_compiled_destroy(kr_compiled **compiled);

@@ -51,8 +51,9 @@ static bool below(kr__text *to, const char *variable, const char *rest)
 static kr_status place(const char *folder, kr__text *to, kr_error *err)
 {
     const char *told = folder ? folder : secure_getenv("KREGISTRY_CACHE_DIR");
-    if (!folder && told && !strcmp(told, "none")) {
-        KR_FAIL(err, KR_NOT_FOUND, "KREGISTRY_CACHE_DIR is none: nothing that is compiled is kept");
+    if (told && !strcmp(told, "none")) {
+        KR_FAIL(err, KR_NOT_FOUND, "%s is none: nothing that is compiled is kept",
+                folder ? "the folder" : "KREGISTRY_CACHE_DIR");
         kr__error_advice(err, "Unset KREGISTRY_CACHE_DIR, or name a folder.");
         return KR_NOT_FOUND;
     }
@@ -208,11 +209,14 @@ bool kr__cache_keep(kr_cache *cache, const kr__cache_key key, const void *data, 
     const int folder = kr__cache_folder_open(cache->folder, why, why_bytes);
     if (folder < 0)
         return false;
-    kr__format(ending, sizeof ending, ".%ld.%u" KR__CACHE_UNFINISHED, (long)getpid(),
-               atomic_fetch_add(&serial, 1));
     name_of(key, KR__CACHE_ENDING, name);
-    name_of(key, ending, unfinished);
-    const int fd = openat(folder, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd;
+    do { /* a process of this number that was killed may have left one */
+        kr__format(ending, sizeof ending, ".%ld.%u" KR__CACHE_UNFINISHED, (long)getpid(),
+                   atomic_fetch_add(&serial, 1));
+        name_of(key, ending, unfinished);
+        fd = openat(folder, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    } while (fd < 0 && errno == EEXIST);
     bool ok = fd >= 0 && write_entry(fd, key, data, bytes);
     if (fd >= 0)
         ok = !close(fd) && ok; /* a full disk may be told of here */

@@ -13,21 +13,21 @@
 
 enum { UNFINISHED_SECONDS = 3600 }; /* nobody writes for so long */
 
-/* Each folder of the path that is not there; errno of the first that cannot be made. */
-static void make_folders(const char *path)
+/* Each folder of the path that is not there. False: errno of the first that cannot be made. */
+static bool make_folders(const char *path)
 {
     char *copy = strdup(path);
-    for (char *at = copy; at && *at;) {
+    bool is_made = copy != NULL;
+    for (char *at = copy; is_made && at && *at;) {
         at = strchr(at + 1, '/');
         if (at)
             *at = '\0';
-        const bool is_made = !mkdir(copy, 0700) || errno == EEXIST;
+        is_made = !mkdir(copy, 0700) || errno == EEXIST;
         if (at)
             *at = '/';
-        if (!is_made)
-            break;
     }
     free(copy);
+    return is_made;
 }
 
 int kr__cache_folder_open(const char *path, char *why, size_t why_bytes)
@@ -35,10 +35,8 @@ int kr__cache_folder_open(const char *path, char *why, size_t why_bytes)
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
     struct stat facts;
     int folder = open(path, flags);
-    if (folder < 0 && errno == ENOENT) {
-        make_folders(path);
+    if (folder < 0 && errno == ENOENT && make_folders(path))
         folder = open(path, flags);
-    }
     if (folder < 0) {
         kr__format(why, why_bytes, "the cache %s cannot be used: %s", path, strerror(errno));
         return -1;

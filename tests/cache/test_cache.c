@@ -183,6 +183,15 @@ END_TEST
 
 START_TEST(no_folder_can_be_made)
 {
+    kr_cache *other = NULL;
+    kr__cache_key key = {0};
+    if (!access("/sys/kernel",
+                F_OK)) { /* where nobody makes folders: why is told, not that it is not there */
+        ck_assert_int_eq(kr_cache_create("/sys/kregistry", NULL, &other, &err), KR_OK);
+        ck_assert(!kr__cache_keep(other, key, "", 0, why, sizeof why));
+        ck_assert_msg(strstr(why, "cannot be used") && !strstr(why, "No such file"), "%s", why);
+        kr_cache_destroy(&other);
+    }
     char file[64];
     snprintf(file, sizeof file, "%s/a", folder);
     close(open(file, O_WRONLY | O_CREAT, 0600));
@@ -251,6 +260,21 @@ START_TEST(many_threads)
         pthread_join(threads[i], &result);
         ck_assert_msg(!result, "%s", (char *)result);
     }
+}
+END_TEST
+
+/* By a process of the same number, as in a container: the first of them always has it. */
+START_TEST(left_by_one_of_the_same_number)
+{
+    char path[200];
+    ck_assert(keep(2, "makes the folder"));
+    for (int serial = 0; serial < 100; serial++) {
+        path_of(1, path);
+        sprintf(strrchr(path, '.'), ".%ld.%d" KR__CACHE_UNFINISHED, (long)getpid(), serial);
+        close(open(path, O_WRONLY | O_CREAT, 0600));
+    }
+    ck_assert_msg(keep(1, "one"), "%s", why);
+    has(1, "one");
 }
 END_TEST
 
@@ -358,6 +382,8 @@ START_TEST(places)
             ck_assert_ptr_nonnull(strstr(err.advice, "et KREGISTRY_CACHE_DIR")); /* set it, or unset it */
         kr_cache_destroy(&other);
     }
+    kr_cache *none = NULL;
+    ck_assert_int_eq(kr_cache_create("none", NULL, &none, &err), KR_NOT_FOUND);
     ck_assert_int_eq(kr_cache_create("", NULL, NULL, &err), KR_INVALID_ARGUMENT);
     kr_cache_destroy(NULL);
 }
@@ -779,6 +805,7 @@ int main(void)
     tcase_add_test(entries, folder_removed);
     tcase_add_test(entries, full_disk);
     tcase_add_test(entries, many_threads);
+    tcase_add_test(entries, left_by_one_of_the_same_number);
     tcase_add_test(entries, killed_while_writing);
     tcase_add_test(entries, bounded);
     tcase_add_test(entries, places);
