@@ -120,6 +120,16 @@ static int link_here(const invocation *cli)
     return code;
 }
 
+/* By somebody or for want of a reader, not by what the linker did. */
+static bool is_ended(int number)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (number == numbers[i])
+            return true;
+    return false;
+}
+
 /* In a child: the linkers are NVIDIA's, and may crash on what is damaged. */
 int run_link(const invocation *cli)
 {
@@ -139,6 +149,10 @@ int run_link(const invocation *cli)
     }
     if (WIFEXITED(how))
         return WEXITSTATUS(how);
+    if (is_ended(WTERMSIG(how))) { /* as one process would end */
+        signal(WTERMSIG(how), SIG_DFL);
+        raise(WTERMSIG(how));
+    }
     tool_fail(&err, KR_CORRUPT, "the linker crashed (%s) on these inputs", strsignal(WTERMSIG(how)));
     tool_advice(&err, "Make the inputs anew: one of them may be damaged.");
     return cli_fail(cli, &err);

@@ -459,6 +459,7 @@ static void forget(invocation *cli)
 
 int main(int argc, char **argv)
 {
+    signal(SIGCHLD, SIG_DFL); /* else a child whose starter ignored it cannot be waited for */
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error to tell */
     invocation cli = {0};
     kr_error err;

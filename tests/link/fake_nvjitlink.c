@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A libnvJitLink that can be found and links nothing. Its version is what its file's name ends with (.so.12).
- * FAKE_NVJITLINK_CRASHES: a link ends the process, as a real one may on what is damaged. */
+ * FAKE_NVJITLINK_SIGNAL: the number of one that ends the process in a link, as damaged inputs may a real one.
+ */
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -14,13 +15,14 @@
 #define EXPORT __attribute__((visibility("default")))
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define FAKE(name, parameters)                         \
-    EXPORT nvJitLinkResult nvJitLink##name parameters; \
-    nvJitLinkResult nvJitLink##name parameters         \
-    {                                                  \
-        if (getenv("FAKE_NVJITLINK_CRASHES"))          \
-            raise(SIGKILL);                            \
-        return NVJITLINK_ERROR_INTERNAL;               \
+#define FAKE(name, parameters)                                \
+    EXPORT nvJitLinkResult nvJitLink##name parameters;        \
+    nvJitLinkResult nvJitLink##name parameters                \
+    {                                                         \
+        const char *number = getenv("FAKE_NVJITLINK_SIGNAL"); \
+        if (number)                                           \
+            raise(atoi(number));                              \
+        return NVJITLINK_ERROR_INTERNAL;                      \
     }
 NVJITLINK_FUNCTION_LIST(FAKE)
 
